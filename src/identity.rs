@@ -1,0 +1,161 @@
+//! What names a board: PSID, MAC and GUID, as cards and images carry them.
+
+use std::fmt;
+
+/// Parameter-set id: which board a firmware image is for. Up to 16 characters
+/// (`MT_2420110034`, `LNV0000000049`, `SM_2121000001000`).
+///
+/// Two PSIDs are the same board only when the whole strings are equal; nothing is trimmed or
+/// folded when an image is matched to a card.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Psid(String);
+
+impl Psid {
+    /// Longest PSID, in bytes, that containers have room for (MFA v1 map entry).
+    pub const MAX: usize = 32;
+
+    /// The PSID in a fixed-size field, cut at the first NUL; `None` when the field is empty, all
+    /// ones (erased flash) or holds a byte that cannot be printed: such a value names no board.
+    #[must_use]
+    pub fn from_field(field: &[u8]) -> Option<Self> {
+        let end = field.iter().position(|&b| b == 0).unwrap_or(field.len());
+        let used = field.get(..end)?;
+        if used.is_empty() || used.len() > Self::MAX || !used.iter().all(u8::is_ascii_graphic) {
+            return None;
+        }
+        Some(Self(String::from_utf8_lossy(used).into_owned()))
+    }
+
+    /// The PSID a user or a file wrote.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        Self::from_field(text.as_bytes())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Who publishes firmware for this board, from the PSID's prefix; `None` for the chip
+    /// vendor's own boards (`MT_`, `NVD`) and prefixes nobody told us about
+    /// (mft-compat 4.8, marked there as observed use).
+    #[must_use]
+    pub fn brand(&self) -> Option<&'static str> {
+        const BRANDS: &[(&str, &str)] = &[
+            ("HPE", "HPE"),
+            ("HP_", "HPE"),
+            ("DEL", "Dell"),
+            ("LNV", "Lenovo"),
+            ("IBM", "IBM"),
+            ("ORC", "Oracle"),
+            ("CIS", "Cisco"),
+            ("SM_", "Supermicro"),
+            ("FJT", "Fujitsu"),
+        ];
+        BRANDS
+            .iter()
+            .find(|(prefix, _)| self.0.starts_with(prefix))
+            .map(|&(_, brand)| brand)
+    }
+}
+
+impl fmt::Display for Psid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A 48-bit MAC address, printed as 12 lower-case hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mac(u64);
+
+impl Mac {
+    /// The address in the low 48 bits of `value`; `None` for zero, all ones and anything wider:
+    /// those are placeholders, not addresses.
+    #[must_use]
+    pub const fn new(value: u64) -> Option<Self> {
+        if value == 0 || value >= 0xffff_ffff_ffff {
+            None
+        } else {
+            Some(Self(value))
+        }
+    }
+
+    /// The 48 bits.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:012x}", self.0))
+    }
+}
+
+/// A 64-bit GUID, printed as 16 lower-case hex digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Guid(u64);
+
+impl Guid {
+    /// `None` for zero and all ones, which mean "not set".
+    #[must_use]
+    pub const fn new(value: u64) -> Option<Self> {
+        if value == 0 || value == u64::MAX {
+            None
+        } else {
+            Some(Self(value))
+        }
+    }
+
+    /// The 64 bits.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:016x}", self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_psid_is_taken_whole_and_never_from_erased_flash() {
+        assert_eq!(
+            Psid::from_field(b"MT_2420110034\0\0\0").unwrap().as_str(),
+            "MT_2420110034"
+        );
+        assert_eq!(
+            Psid::from_field(b"SM_2121000001000").unwrap().as_str(),
+            "SM_2121000001000"
+        );
+        assert_eq!(Psid::from_field(&[0xff; 16]), None);
+        assert_eq!(Psid::from_field(&[0; 16]), None);
+    }
+
+    #[test]
+    fn an_oem_psid_names_its_brand() {
+        assert_eq!(Psid::new("HP_1380110017").unwrap().brand(), Some("HPE"));
+        assert_eq!(Psid::new("MT_2420110034").unwrap().brand(), None);
+    }
+
+    #[test]
+    fn placeholders_are_no_addresses() {
+        assert_eq!(Mac::new(0), None);
+        assert_eq!(Mac::new(0xffff_ffff_ffff), None);
+        assert_eq!(
+            Mac::new(0x0c42_a100_0000).unwrap().to_string(),
+            "0c42a1000000"
+        );
+        assert_eq!(Guid::new(u64::MAX), None);
+    }
+}

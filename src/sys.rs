@@ -1,0 +1,83 @@
+//! Where this machine keeps things: the roots of /sys, /proc and /run, per-user state.
+//!
+//! Every absolute path of the program starts here, so that a test, a chroot or a mounted lab
+//! replaces them in one place.
+
+use std::path::{Path, PathBuf};
+
+/// The file-tree roots a run works under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// In place of `/sys`.
+    pub sysfs: PathBuf,
+    /// Folder of per-card lock files.
+    pub locks: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self {
+            sysfs: PathBuf::from("/sys"),
+            locks: PathBuf::from("/run/lock/cxfw"),
+        }
+    }
+}
+
+impl Roots {
+    /// Kernel lockdown mode in force (`integrity`, `confidentiality`), from
+    /// `kernel/security/lockdown` below the sysfs root; `None` when off or unknown.
+    #[must_use]
+    pub fn lockdown(&self) -> Option<String> {
+        let path = self.sysfs.join("kernel/security/lockdown");
+        let text = std::fs::read_to_string(path).ok()?;
+        let start = text.find('[')? + 1;
+        let mode = text.get(start..)?.split(']').next()?;
+        (mode != "none").then(|| mode.to_owned())
+    }
+}
+
+/// Folder of the user's default lab: `$XDG_STATE_HOME/cxfw/lab`, else
+/// `~/.local/state/cxfw/lab`, else `/var/lib/cxfw/lab` for a process without a home.
+#[must_use]
+pub fn default_lab_dir() -> PathBuf {
+    let state = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| {
+            std::env::var_os("HOME")
+                .map(PathBuf::from)
+                .filter(|home| home.is_absolute() && home != Path::new("/"))
+                .map(|home| home.join(".local/state"))
+        })
+        .unwrap_or_else(|| PathBuf::from("/var/lib"));
+    state.join("cxfw/lab")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lockdown_is_read_from_the_bracketed_word() {
+        let dir = tempfile::tempdir().unwrap();
+        let security = dir.path().join("kernel/security");
+        std::fs::create_dir_all(&security).unwrap();
+        let roots = Roots {
+            sysfs: dir.path().to_owned(),
+            ..Roots::default()
+        };
+        assert_eq!(roots.lockdown(), None);
+        std::fs::write(
+            security.join("lockdown"),
+            "none [integrity] confidentiality\n",
+        )
+        .unwrap();
+        assert_eq!(roots.lockdown().as_deref(), Some("integrity"));
+        std::fs::write(
+            security.join("lockdown"),
+            "[none] integrity confidentiality\n",
+        )
+        .unwrap();
+        assert_eq!(roots.lockdown(), None);
+    }
+}
