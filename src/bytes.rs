@@ -74,6 +74,27 @@ impl ByteSource for [u8] {
     }
 }
 
+impl ByteSource for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.as_slice().size()
+    }
+
+    fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
+        self.as_slice().read(offset, len)
+    }
+}
+
+/// A reference reads as what it refers to, so that a slice (`&bytes`) can be a `&dyn ByteSource`.
+impl<T: ByteSource + ?Sized> ByteSource for &T {
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
+        (**self).read(offset, len)
+    }
+}
+
 /// The big-endian u32 at `offset`, if four bytes are there.
 #[must_use]
 pub fn be32(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -154,6 +175,14 @@ mod tests {
         let error = data.read(6, 4).unwrap_err().to_string();
         assert_eq!(error, "at 0x6: 4 bytes wanted, but the data ends at 0x8");
         assert!(data.read(u64::MAX, 4).is_err());
+    }
+
+    #[test]
+    fn a_slice_is_a_source_behind_a_trait_object() {
+        let data: &[u8] = &[1, 2, 3, 4];
+        let source: &dyn ByteSource = &data;
+        assert_eq!(source.dword(0).unwrap(), 0x0102_0304);
+        assert_eq!(data.to_vec().size(), 4);
     }
 
     #[test]

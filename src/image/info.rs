@@ -17,6 +17,8 @@ pub struct HwId {
 /// One expansion ROM record (images 4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RomInfo {
+    /// Product id of the record (0x10 PXE, 0x11 UEFI, 0xf the CLP with a text version, …).
+    pub product_id: u16,
     /// Name as mlxup prints it: `PXE`, `UEFI`, `CLP`, `NVMe`, `UEFI Virtio net`, `FCODE` ….
     pub kind: String,
     /// One, three or four version numbers.
@@ -27,6 +29,8 @@ pub struct RomInfo {
     pub port: Option<u8>,
     /// Protocol code (0 IB, 1 ETH, 2 VPI), where given.
     pub protocol: Option<u8>,
+    /// PCI device id the ROM is for, where it is for one.
+    pub device_id: Option<u16>,
 }
 
 impl RomInfo {
