@@ -1,1 +1,0 @@
-//! Cards x images -> decisions. Every policy rule lives here and nowhere else; no I/O.

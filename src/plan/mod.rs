@@ -1,0 +1,290 @@
+//! Cards x images -> decisions. Every policy rule lives here and nowhere else; no I/O.
+//!
+//! For each card [`plan`] finds the newest image for its PSID, checks that it can run on the chip
+//! ([`fit`]), compares versions by number with what is on flash, and says what would be done and
+//! why: [`Status`] is the standing, [`Action`] what an update does, [`Reason`] the sentence and
+//! the advice. The rules are those of mft-compat 4 and burn 9, with its defects left out: the
+//! newest image wins, a staged image is no candidate for a second burn, and nothing risky happens
+//! without its own consent.
+
+mod branch;
+mod compare;
+#[cfg(test)]
+pub(crate) mod examples;
+mod fit;
+mod offer;
+mod reason;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use branch::{Branch, NotABranch};
+pub use offer::Offer;
+pub use reason::{Misfit, Reason};
+pub use status::Status;
+
+use crate::card::{CardReport, UpdatePath};
+use crate::identity::Psid;
+use crate::model::ChipKind;
+use crate::version::FwVersion;
+
+/// What the offers are, which decides how loudly "not this one" is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Aim {
+    /// There are none: cards are only reported.
+    #[default]
+    Report,
+    /// A collection; cards it has nothing for are left alone.
+    Collection,
+    /// Files that were named to be burned; what cannot be burned is a refusal.
+    Files,
+}
+
+/// Consents to what is refused otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Consents {
+    /// Burn the version that is on flash once more.
+    pub reinstall: bool,
+    /// Burn an older version.
+    pub downgrade: bool,
+    /// Burn an image for another board.
+    pub psid_change: bool,
+}
+
+/// The user's wishes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// What the offers are.
+    pub aim: Aim,
+    /// The cards were named one by one, so leaving one alone is a refusal.
+    pub named: bool,
+    /// Consents given.
+    pub consents: Consents,
+    /// Only images of this release line.
+    pub branch: Option<Branch>,
+}
+
+impl Policy {
+    /// How a card is passed over: a refusal when that very card was asked for.
+    const fn pass(&self) -> Action {
+        if self.named {
+            Action::Refuse
+        } else {
+            Action::Skip
+        }
+    }
+}
+
+/// What an update does with a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Burn the offer.
+    Burn,
+    /// The wanted image is on flash; it only has to be activated.
+    Activate,
+    /// Nothing to do: what is on flash is what is wanted.
+    Keep,
+    /// Nothing can be done, and nobody asked for this card or image in particular.
+    Skip,
+    /// What was asked for is refused.
+    Refuse,
+}
+
+/// What would be done with one card, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Standing of the card.
+    pub status: Status,
+    /// What an update does.
+    pub action: Action,
+    /// The image on offer for the card (index into the offers), burned or not.
+    pub offer: Option<usize>,
+    /// Other images for the card's board that were passed over.
+    pub passed_over: Vec<usize>,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Decision {
+    fn without_offer(status: Status, action: Action, reason: Reason) -> Self {
+        Self {
+            status,
+            action,
+            offer: None,
+            passed_over: Vec::new(),
+            reason,
+        }
+    }
+}
+
+/// Decides on every card, in their order.
+#[must_use]
+pub fn plan(cards: &[CardReport], offers: &[Offer], policy: &Policy) -> Vec<Decision> {
+    cards
+        .iter()
+        .map(|card| decide(card, offers, policy))
+        .collect()
+}
+
+fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
+    if card.recovery {
+        return Decision::without_offer(Status::Recovery, policy.pass(), Reason::Recovery);
+    }
+    let current = card.firmware.stored.or(card.firmware.running);
+    let Some(psid) = &card.psid else {
+        return unreadable(card, policy, Reason::NoPsid);
+    };
+    let Some(current) = current else {
+        return unreadable(card, policy, Reason::UnknownVersion);
+    };
+    if policy.aim == Aim::Report {
+        return report_only(card);
+    }
+    let candidates = offer::for_board(offers, psid, policy.branch.as_ref());
+    match fitting(card, offers, &candidates) {
+        Ok(fitting) => match offer::choose(offers, &fitting) {
+            Some(choice) => weigh(card, current, offers, &choice, policy),
+            None => no_image(card, psid, offers, policy),
+        },
+        Err((newest, misfit)) => Decision {
+            // A misfit has no standing of its own: there is no image this card could take.
+            offer: Some(newest),
+            ..Decision::without_offer(Status::NoImage, Action::Refuse, Reason::DoesNotFit(misfit))
+        },
+    }
+}
+
+/// A card without PSID or version: the failure that was met, else the plain fact.
+fn unreadable(card: &CardReport, policy: &Policy, fact: Reason) -> Decision {
+    let reason = card
+        .error
+        .as_ref()
+        .map_or(fact, |error| Reason::QueryFailed {
+            message: error.message.clone(),
+            advice: error.advice.clone(),
+        });
+    Decision::without_offer(Status::Failed, policy.pass(), reason)
+}
+
+fn report_only(card: &CardReport) -> Decision {
+    match compare::staged(card) {
+        Some(reason) => {
+            Decision::without_offer(Status::ActivationPending, Action::Activate, reason)
+        }
+        None => Decision::without_offer(Status::NotCompared, Action::Skip, Reason::NoSource),
+    }
+}
+
+/// The candidates that can run on the card. When there are candidates and none can: the newest,
+/// and why it cannot.
+fn fitting(
+    card: &CardReport,
+    offers: &[Offer],
+    candidates: &[usize],
+) -> Result<Vec<usize>, (usize, Misfit)> {
+    let fitting: Vec<usize> = candidates
+        .iter()
+        .copied()
+        .filter(|&index| fit::misfit(card, &offers[index].info).is_none())
+        .collect();
+    if fitting.is_empty()
+        && let Some(choice) = offer::choose(offers, candidates)
+        && let Some(misfit) = fit::misfit(card, &offers[choice.newest].info)
+    {
+        return Err((choice.newest, misfit));
+    }
+    Ok(fitting)
+}
+
+fn no_image(card: &CardReport, psid: &Psid, offers: &[Offer], policy: &Policy) -> Decision {
+    let off_branch = policy.branch.clone().filter(|_| {
+        offers
+            .iter()
+            .any(|offer| offer.info.psid.as_ref() == Some(psid))
+    });
+    let (status, reason) = match psid.brand() {
+        Some(brand) if off_branch.is_none() => (
+            Status::OemNoImage,
+            Reason::OemNoImage {
+                psid: psid.clone(),
+                brand,
+            },
+        ),
+        _ => (
+            Status::NoImage,
+            Reason::NoImage {
+                psid: psid.clone(),
+                branch: off_branch,
+            },
+        ),
+    };
+    if policy.consents.psid_change {
+        let reason = Reason::PsidChange { psid: psid.clone() };
+        return Decision::without_offer(status, Action::Refuse, reason);
+    }
+    if let Some(reason) = compare::staged(card) {
+        return Decision::without_offer(Status::ActivationPending, Action::Activate, reason);
+    }
+    Decision::without_offer(status, policy.pass(), reason)
+}
+
+/// Compares the chosen offer with what is on flash and applies the consents.
+fn weigh(
+    card: &CardReport,
+    current: FwVersion,
+    offers: &[Offer],
+    choice: &offer::Choice,
+    policy: &Policy,
+) -> Decision {
+    let offer = &offers[choice.newest];
+    let (status, action, reason) = match &offer.info.branch {
+        Some(tag) => compare::development(tag, policy),
+        None => match offer.info.version {
+            Some(offered) => compare::releases(card, current, offered, policy),
+            None => (Status::NoImage, Action::Refuse, Reason::NoVersion),
+        },
+    };
+    let (action, reason) = match action {
+        Action::Burn => burnable(card, offers, choice, policy, reason),
+        other => (other, reason),
+    };
+    Decision {
+        status,
+        action,
+        offer: Some(choice.newest),
+        passed_over: choice.rivals.iter().chain(&choice.older).copied().collect(),
+        reason,
+    }
+}
+
+/// What may still stand against a burn that the versions call for.
+fn burnable(
+    card: &CardReport,
+    offers: &[Offer],
+    choice: &offer::Choice,
+    policy: &Policy,
+    reason: Reason,
+) -> (Action, Reason) {
+    let offer = &offers[choice.newest];
+    if card
+        .model
+        .is_some_and(|model| model.kind == ChipKind::Switch)
+        && !policy.named
+    {
+        return (Action::Skip, Reason::Switch);
+    }
+    if let (false, Some(version)) = (choice.rivals.is_empty(), offer.info.version) {
+        let places = std::iter::once(&choice.newest)
+            .chain(&choice.rivals)
+            .map(|&index| offers[index].place())
+            .collect();
+        return (Action::Refuse, Reason::Ambiguous { version, places });
+    }
+    if card.update_path != Some(UpdatePath::Component) {
+        return (Action::Refuse, Reason::NotFirmwareControlled);
+    }
+    if !offer.info.security.firmware_controlled {
+        return (Action::Refuse, Reason::NoDigest);
+    }
+    (Action::Burn, reason)
+}

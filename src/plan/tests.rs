@@ -1,0 +1,411 @@
+//! The policy, case by case: which card, which images, what is decided.
+
+use super::examples::{card, offer};
+use super::*;
+use crate::card::CardError;
+use crate::image::SecurityAttribute;
+
+const BOARD: &str = "MT_2420110034";
+const LX: &str = "ConnectX-4 Lx";
+
+fn version(text: &str) -> FwVersion {
+    text.parse().unwrap()
+}
+
+fn collection() -> Policy {
+    Policy {
+        aim: Aim::Collection,
+        ..Policy::default()
+    }
+}
+
+fn files() -> Policy {
+    Policy {
+        aim: Aim::Files,
+        ..Policy::default()
+    }
+}
+
+fn one(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
+    plan(std::slice::from_ref(card), offers, policy).remove(0)
+}
+
+fn verdict(card: &CardReport, offers: &[Offer], policy: &Policy) -> (Status, Action, String) {
+    let decision = one(card, offers, policy);
+    (
+        decision.status,
+        decision.action,
+        decision.reason.to_string(),
+    )
+}
+
+#[test]
+fn of_four_releases_of_one_line_the_highest_number_wins() {
+    let card = card(LX, BOARD, "14.32.566");
+    let offers = ["14.32.1908", "14.32.1912", "14.32.1010", "14.32.1900"]
+        .map(|version| offer(LX, BOARD, version));
+    let decision = one(&card, &offers, &collection());
+    assert_eq!(decision.offer, Some(1));
+    assert_eq!(decision.passed_over, [0, 2, 3]);
+    assert_eq!(decision.action, Action::Burn);
+    assert_eq!(
+        decision.reason.to_string(),
+        "14.32.1912 is newer than 14.32.0566"
+    );
+}
+
+#[test]
+fn only_the_whole_psid_matches() {
+    let card = card(LX, BOARD, "14.25.1020");
+    for other in [
+        "MT_242011003",
+        "MT_24201100341",
+        "mt_2420110034",
+        "MT_2420110035",
+    ] {
+        let offers = [offer(LX, other, "14.32.1010")];
+        assert_eq!(
+            verdict(&card, &offers, &collection()),
+            (
+                Status::NoImage,
+                Action::Skip,
+                format!("no image is for {BOARD}")
+            ),
+        );
+    }
+}
+
+#[test]
+fn the_version_on_flash_running_means_nothing_to_do() {
+    let card = card(LX, BOARD, "14.32.1010");
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    let decision = one(&card, &offers, &files());
+    assert_eq!(
+        (decision.status, decision.action),
+        (Status::UpToDate, Action::Keep)
+    );
+    assert_eq!(
+        decision.reason.advice().unwrap(),
+        "--reinstall burns the same version once more"
+    );
+}
+
+#[test]
+fn reinstall_burns_the_same_version_and_says_that_it_was_asked_for() {
+    let card = card(LX, BOARD, "14.32.1010");
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    let mut policy = collection();
+    policy.consents.reinstall = true;
+    assert_eq!(
+        verdict(&card, &offers, &policy),
+        (
+            Status::UpToDate,
+            Action::Burn,
+            "14.32.1010 is burned once more, as asked".to_owned()
+        ),
+    );
+}
+
+#[test]
+fn a_staged_image_is_activated_and_not_burned_again() {
+    let mut card = card(LX, BOARD, "14.25.1020");
+    card.firmware.stored = Some(version("14.32.1010"));
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    for policy in [collection(), files(), Policy::default()] {
+        assert_eq!(
+            verdict(&card, &offers, &policy),
+            (
+                Status::ActivationPending,
+                Action::Activate,
+                "14.32.1010 is already on flash, 14.25.1020 still runs: activation pending"
+                    .to_owned(),
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_card_whose_running_version_is_unknown_has_nothing_pending() {
+    let mut card = card("ConnectX-3", "MT_1170110023", "2.42.5000");
+    card.firmware.running = None;
+    let offers = [offer("ConnectX-3", "MT_1170110023", "2.42.5000")];
+    assert_eq!(one(&card, &offers, &collection()).status, Status::UpToDate);
+}
+
+#[test]
+fn an_older_collection_is_left_alone_and_an_older_file_is_refused() {
+    let card = card(LX, BOARD, "14.32.1912");
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    let reason = "14.32.1912 on flash is newer than 14.32.1010 on offer".to_owned();
+    assert_eq!(
+        verdict(&card, &offers, &collection()),
+        (Status::NewerThanSource, Action::Keep, reason.clone()),
+    );
+    assert_eq!(
+        verdict(&card, &offers, &files()),
+        (Status::NewerThanSource, Action::Refuse, reason),
+    );
+    let mut policy = files();
+    policy.consents.downgrade = true;
+    let decision = one(&card, &offers, &policy);
+    assert_eq!(decision.action, Action::Burn);
+    assert!(decision.reason.advice().unwrap().contains("off and on"));
+}
+
+#[test]
+fn consent_to_reinstall_is_no_consent_to_downgrade() {
+    let card = card(LX, BOARD, "14.32.1912");
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    let mut policy = files();
+    policy.consents.reinstall = true;
+    assert_eq!(one(&card, &offers, &policy).action, Action::Refuse);
+}
+
+#[test]
+fn a_change_of_board_is_refused_even_with_consent() {
+    let card = card(LX, BOARD, "14.25.1020");
+    let offers = [offer(LX, "MT_2420110004", "14.32.1010")];
+    let mut policy = files();
+    policy.consents.psid_change = true;
+    assert_eq!(
+        verdict(&card, &offers, &policy),
+        (
+            Status::NoImage,
+            Action::Refuse,
+            format!(
+                "no image is for {BOARD}, and the PSID cannot be changed under firmware control"
+            ),
+        ),
+    );
+}
+
+#[test]
+fn equal_files_count_once_and_other_contents_of_one_version_are_named() {
+    let card = card(LX, BOARD, "14.25.1020");
+    let mut twin = offer(LX, BOARD, "14.32.1010");
+    twin.file = "copy.bin".into();
+    let offers = [offer(LX, BOARD, "14.32.1010"), twin.clone()];
+    let decision = one(&card, &offers, &collection());
+    assert_eq!((decision.action, decision.offer), (Action::Burn, Some(0)));
+    assert!(decision.passed_over.is_empty());
+
+    twin.digest[31] = 1;
+    let offers = [offer(LX, BOARD, "14.32.1010"), twin];
+    assert_eq!(
+        verdict(&card, &offers, &collection()),
+        (
+            Status::UpdateRequired,
+            Action::Refuse,
+            "fw-14.32.1010.bin and copy.bin hold different images of version 14.32.1010".to_owned(),
+        ),
+    );
+}
+
+#[test]
+fn an_ambiguity_about_the_version_on_flash_hurts_nobody() {
+    let card = card(LX, BOARD, "14.32.1010");
+    let mut twin = offer(LX, BOARD, "14.32.1010");
+    twin.digest[31] = 1;
+    let offers = [offer(LX, BOARD, "14.32.1010"), twin];
+    assert_eq!(one(&card, &offers, &collection()).action, Action::Keep);
+}
+
+#[test]
+fn a_branch_keeps_the_card_on_its_line() {
+    let card = card("ConnectX-7", "MT_0000000834", "28.39.1002");
+    let offers = ["28.43.2566", "28.39.5124", "28.39.2048"]
+        .map(|version| offer("ConnectX-7", "MT_0000000834", version));
+    let mut policy = collection();
+    policy.branch = Some("28.39.*".parse().unwrap());
+    let decision = one(&card, &offers, &policy);
+    assert_eq!((decision.action, decision.offer), (Action::Burn, Some(1)));
+
+    policy.branch = Some("28.42.".parse().unwrap());
+    assert_eq!(
+        verdict(&card, &offers, &policy),
+        (
+            Status::NoImage,
+            Action::Skip,
+            "no image for MT_0000000834 is on 28.42.*".to_owned()
+        ),
+    );
+}
+
+#[test]
+fn a_version_of_another_chip_family_is_refused() {
+    let card = card("ConnectX-6 Dx", "MT_0000000359", "22.32.1010");
+    let offers = [offer("ConnectX-6 Dx", "MT_0000000359", "28.39.5124")];
+    assert_eq!(
+        verdict(&card, &offers, &collection()),
+        (
+            Status::NoImage,
+            Action::Refuse,
+            "the image is version 28.39.5124, but firmware of a ConnectX-6 Dx starts with 22."
+                .to_owned(),
+        ),
+    );
+}
+
+#[test]
+fn an_image_must_list_the_chip_and_its_revision() {
+    let mut card = card(LX, BOARD, "14.25.1020");
+    let mut foreign = offer(LX, BOARD, "14.32.1010");
+    foreign.info.hw_ids[0].id = 0x209;
+    assert_eq!(
+        one(&card, &[foreign], &collection()).reason.to_string(),
+        "the image does not list the ConnectX-4 Lx (hardware id 0x20b)"
+    );
+    card.hw_id.as_mut().unwrap().revision = 1;
+    assert_eq!(
+        one(&card, &[offer(LX, BOARD, "14.32.1010")], &collection())
+            .reason
+            .to_string(),
+        "the chip is revision 0x1, the image is for 0x0"
+    );
+}
+
+#[test]
+fn an_image_that_does_not_fit_gives_way_to_an_older_one_that_does() {
+    let mut card = card("ConnectX-6 Dx", "MT_0000000359", "22.32.1010");
+    card.security = vec![SecurityAttribute::SecureFw];
+    let mut signed = offer("ConnectX-6 Dx", "MT_0000000359", "22.32.2004");
+    signed.info.security.attributes = vec![SecurityAttribute::SecureFw];
+    let unsigned = offer("ConnectX-6 Dx", "MT_0000000359", "22.36.1010");
+    let decision = one(&card, &[unsigned.clone(), signed], &collection());
+    assert_eq!((decision.action, decision.offer), (Action::Burn, Some(1)));
+
+    let decision = one(&card, &[unsigned], &collection());
+    assert_eq!(decision.action, Action::Refuse);
+    assert_eq!(decision.reason, Reason::DoesNotFit(Misfit::Unsigned));
+    assert!(decision.reason.advice().unwrap().contains("signed"));
+}
+
+#[test]
+fn a_card_in_recovery_is_listed_and_never_updated_by_itself() {
+    let mut card = card("ConnectX-5", "MT_0000000158", "16.24.4020");
+    card.recovery = true;
+    card.psid = None;
+    let offers = [offer("ConnectX-5", "MT_0000000158", "16.35.4506")];
+    let decision = one(&card, &offers, &files());
+    assert_eq!(
+        (decision.status, decision.action),
+        (Status::Recovery, Action::Skip)
+    );
+    let advice = decision.reason.advice().unwrap();
+    assert!(
+        advice.contains("GUID and MAC") && advice.contains("cold power cycle"),
+        "{advice}"
+    );
+
+    let named = Policy {
+        named: true,
+        ..files()
+    };
+    assert_eq!(one(&card, &offers, &named).action, Action::Refuse);
+}
+
+#[test]
+fn an_oem_card_without_image_is_managed_by_its_brand_and_no_failure() {
+    let card = card("ConnectX-3", "HP_1380110017", "2.40.5030");
+    assert_eq!(
+        verdict(&card, &[], &collection()),
+        (
+            Status::OemNoImage,
+            Action::Skip,
+            "no image is for HP_1380110017, a card managed by HPE: updates come from HPE"
+                .to_owned(),
+        ),
+    );
+    let offers = [offer("ConnectX-3", "HP_1380110017", "2.42.5044")];
+    assert_eq!(
+        one(&card, &offers, &collection()).status,
+        Status::UpdateRequired
+    );
+}
+
+#[test]
+fn a_failed_card_takes_nothing_from_its_neighbours() {
+    let healthy = card(LX, BOARD, "14.25.1020");
+    let mut failed = card(LX, BOARD, "14.25.1020");
+    failed.psid = None;
+    failed.firmware = crate::card::Firmware::default();
+    failed.error = Some(CardError {
+        code: "lockdown",
+        message: "config cannot be written (kernel lockdown: integrity)".to_owned(),
+        advice: Some("switch Secure Boot off".to_owned()),
+    });
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    let decisions = plan(&[healthy, failed], &offers, &collection());
+    assert_eq!(decisions[0].action, Action::Burn);
+    assert_eq!(
+        (decisions[1].status, decisions[1].action),
+        (Status::Failed, Action::Skip)
+    );
+    assert_eq!(
+        decisions[1].reason.advice().as_deref(),
+        Some("switch Secure Boot off")
+    );
+}
+
+#[test]
+fn a_connectx_3_is_not_burned_through_its_firmware() {
+    let mut card = card("ConnectX-3", "MT_1170110023", "2.40.7000");
+    card.update_path = Some(UpdatePath::Direct);
+    let offers = [offer("ConnectX-3", "MT_1170110023", "2.42.5000")];
+    let decision = one(&card, &offers, &collection());
+    assert_eq!(
+        (decision.status, decision.action),
+        (Status::UpdateRequired, Action::Refuse)
+    );
+    assert_eq!(decision.reason, Reason::NotFirmwareControlled);
+}
+
+#[test]
+fn an_image_without_digest_is_not_sent_to_the_firmware() {
+    let card = card(LX, BOARD, "14.25.1020");
+    let mut offer = offer(LX, BOARD, "14.32.1010");
+    offer.info.security.firmware_controlled = false;
+    assert_eq!(one(&card, &[offer], &collection()).reason, Reason::NoDigest);
+}
+
+#[test]
+fn a_switch_is_updated_only_when_named() {
+    let card = card("Spectrum", "MT_2750110033", "13.2000.1000");
+    let offers = [offer("Spectrum", "MT_2750110033", "13.2008.1310")];
+    assert_eq!(one(&card, &offers, &collection()).action, Action::Skip);
+    let named = Policy {
+        named: true,
+        ..collection()
+    };
+    assert_eq!(one(&card, &offers, &named).action, Action::Burn);
+}
+
+#[test]
+fn a_development_build_is_burned_only_when_its_file_is_named() {
+    let card = card(LX, BOARD, "14.32.1010");
+    let mut build = offer(LX, BOARD, "14.33.900");
+    build.info.branch = Some("roce-0007".to_owned());
+    assert_eq!(
+        one(&card, std::slice::from_ref(&build), &collection()).action,
+        Action::Skip
+    );
+    assert_eq!(
+        one(&card, std::slice::from_ref(&build), &files()).action,
+        Action::Burn
+    );
+    let release = offer(LX, BOARD, "14.32.1912");
+    assert_eq!(one(&card, &[build, release], &files()).offer, Some(1));
+}
+
+#[test]
+fn without_a_source_cards_are_only_reported() {
+    let card = card(LX, BOARD, "14.25.1020");
+    assert_eq!(
+        verdict(&card, &[], &Policy::default()),
+        (
+            Status::NotCompared,
+            Action::Skip,
+            "nothing was given to compare with".to_owned()
+        ),
+    );
+}
