@@ -17,6 +17,8 @@ fn rom(kind: &str, version: [u32; 3]) -> RomInfo {
         cpu: Some(1),
         port: None,
         protocol: None,
+        product_id: 0,
+        device_id: None,
     }
 }
 
