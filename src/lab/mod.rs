@@ -1,1 +1,3 @@
-//! lab
+//! Simulated hosts and cards, below [`crate::pci::ConfigSpace`].
+
+pub mod build;
