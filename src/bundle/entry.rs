@@ -18,7 +18,7 @@ pub struct ComponentVersion {
 }
 
 /// One image in a bundle.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Position, to hand back to the bundle.
     pub index: usize,
@@ -38,6 +38,9 @@ pub struct Entry {
     pub versions: Vec<ComponentVersion>,
     /// Size of the image in bytes, where the container says it.
     pub size: Option<u64>,
+    /// What else than adapter firmware this is, as the package calls it (`BFB`, `0x3040`); `None`
+    /// for a firmware image. Such an entry can be extracted, but is never offered to a card.
+    pub other: Option<String>,
 }
 
 impl Entry {

@@ -1,0 +1,66 @@
+//! Bytes a container is read from: a mapped file, an inflated archive member, or a part of one.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::Fault;
+use super::map::Map;
+use crate::bytes::{ByteSource, ReadError};
+
+/// Shared read-only bytes; a clone or a part is another view of the same bytes.
+#[derive(Debug, Clone)]
+pub struct Content {
+    bytes: Bytes,
+    range: Range<usize>,
+}
+
+#[derive(Debug, Clone)]
+enum Bytes {
+    Mapped(Arc<Map>),
+    Owned(Arc<Vec<u8>>),
+}
+
+impl Content {
+    /// The file at `path`, mapped.
+    ///
+    /// # Errors
+    /// As [`Map::open`].
+    pub fn open(path: &Path) -> Result<Self, Fault> {
+        let map = Map::open(path)?;
+        Ok(Self {
+            range: 0..map.as_slice().len(),
+            bytes: Bytes::Mapped(Arc::new(map)),
+        })
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        let whole = match &self.bytes {
+            Bytes::Mapped(map) => map.as_slice(),
+            Bytes::Owned(bytes) => bytes,
+        };
+        whole.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            range: 0..bytes.len(),
+            bytes: Bytes::Owned(Arc::new(bytes)),
+        }
+    }
+}
+
+impl ByteSource for Content {
+    fn size(&self) -> u64 {
+        self.as_slice().len() as u64
+    }
+
+    fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
+        self.as_slice().read(offset, len)
+    }
+}

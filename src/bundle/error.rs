@@ -1,0 +1,319 @@
+//! What can be wrong with a bundle: a [`Fault`] found in some bytes, and the [`BundleError`] that
+//! names the file it was found in.
+
+use std::path::{Path, PathBuf};
+
+use super::limits::Limit;
+
+/// A fault, and the file it is in.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {fault}", file.display(), member_suffix(member.as_deref()))]
+pub struct BundleError {
+    /// The file or folder.
+    pub file: PathBuf,
+    /// The member, where the file is an archive.
+    pub member: Option<String>,
+    /// What is wrong.
+    #[source]
+    pub fault: Fault,
+}
+
+fn member_suffix(member: Option<&str>) -> String {
+    member.map_or_else(String::new, |name| format!(" ({})", printable(name)))
+}
+
+impl BundleError {
+    /// `fault`, found in `file`.
+    #[must_use]
+    pub fn new(file: &Path, fault: Fault) -> Self {
+        Self {
+            file: file.to_owned(),
+            member: None,
+            fault,
+        }
+    }
+
+    /// The class of the fault, see [`Fault::class`].
+    #[must_use]
+    pub fn class(&self) -> &'static str {
+        self.fault.class()
+    }
+}
+
+/// What is wrong with some bytes. [`Fault::class`] is the class of bundles chapter 6, with five
+/// more for what happens before a container is recognised: `io`, `empty`, `not_a_file`,
+/// `bad_image` and `entry_not_found`.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The operating system refused: the file is missing, unreadable, on a failing disk.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file has no bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// A device, FIFO or socket where a file is expected.
+    #[error("not a regular file")]
+    NotAFile,
+    /// Data ran out.
+    #[error("{structure} at {offset:#x} needs {wanted} bytes, but the data ends at {end:#x}")]
+    Truncated {
+        /// What was being read.
+        structure: &'static str,
+        /// Where it starts, from the start of the file or inflated section.
+        offset: u64,
+        /// Bytes it needs.
+        wanted: u64,
+        /// Where the data ends.
+        end: u64,
+    },
+    /// No MFA v1 archive.
+    #[error("not an MFA archive, but {found}")]
+    NotAnMfa {
+        /// What it is.
+        found: String,
+    },
+    /// No MFA2 package.
+    #[error("not an MFA2 package, but {found}")]
+    NotAnMfa2 {
+        /// What it is.
+        found: String,
+    },
+    /// No PLDM package.
+    #[error("not a PLDM firmware package, but {found}")]
+    NotAPldmPackage {
+        /// What it is.
+        found: String,
+    },
+    /// A format version this program does not know.
+    #[error("{format} version {found} is not supported")]
+    UnsupportedVersion {
+        /// Of what.
+        format: &'static str,
+        /// The version.
+        found: String,
+    },
+    /// A compression this program does not know.
+    #[error("compression type {found} is not supported")]
+    UnsupportedCompression {
+        /// As the file says.
+        found: String,
+    },
+    /// A CRC does not fit the bytes.
+    #[error("{what}: stored CRC is {stored:#010x}, computed {computed:#010x}; the file is damaged")]
+    CrcMismatch {
+        /// Which CRC.
+        what: &'static str,
+        /// In the file.
+        stored: u32,
+        /// Over the bytes.
+        computed: u32,
+    },
+    /// A SHA-256 digest does not fit the bytes.
+    #[error("the {which} SHA-256 digest does not match; the file is damaged")]
+    DigestMismatch {
+        /// Which digest.
+        which: &'static str,
+    },
+    /// MFA v1: sections in another order, or unknown ones.
+    #[error("section at {offset:#x} has type {found}, expected {expected}")]
+    BadSectionType {
+        /// Of the section header.
+        offset: u64,
+        /// The type that belongs there.
+        expected: u8,
+        /// The type that is there.
+        found: u8,
+    },
+    /// MFA v1: the TOC is no whole number of entries.
+    #[error("the TOC section has {size} bytes, which is not a multiple of 24")]
+    BadTocSize {
+        /// Plain size.
+        size: u64,
+    },
+    /// MFA v1: a board's entry does not fit the MAP section.
+    #[error(
+        "{what} of board {board} at MAP offset {offset:#x} needs {wanted} bytes, {available} are left"
+    )]
+    MapTruncated {
+        /// PSID, or the position of a board without one.
+        board: String,
+        /// Which part.
+        what: &'static str,
+        /// Offset inside the plain MAP section.
+        offset: u64,
+        /// Bytes needed.
+        wanted: u64,
+        /// Bytes left.
+        available: u64,
+    },
+    /// MFA v1: metadata that cannot be taken apart.
+    #[error("metadata of board {board}: {reason}")]
+    BadMetadata {
+        /// PSID, or the position of a board without one.
+        board: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// MFA v1: an image points outside the TOC.
+    #[error(
+        "board {board}: TOC offset {toc_offset:#x} is no entry of a TOC of {toc_size:#x} bytes"
+    )]
+    TocOffsetOutOfRange {
+        /// PSID, or the position of a board without one.
+        board: String,
+        /// The offset.
+        toc_offset: u64,
+        /// Plain size of the TOC.
+        toc_size: u64,
+    },
+    /// MFA v1: a piece of an image lies outside the DATA section.
+    #[error(
+        "board {board}: {size} bytes at DATA offset {offset:#x} are outside a section of {available:#x} bytes"
+    )]
+    DataOutOfRange {
+        /// PSID, or the position of a board without one.
+        board: String,
+        /// Offset inside the plain DATA section.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+        /// Plain size of the section.
+        available: u64,
+    },
+    /// A compressed section does not inflate.
+    #[error("{section} section does not inflate: {reason}")]
+    Decompression {
+        /// Which.
+        section: &'static str,
+        /// What the decoder says.
+        reason: String,
+    },
+    /// More than this program allows a file to ask for.
+    #[error("{} is {found}, at most {} is allowed", limit.what, limit.allowed)]
+    LimitExceeded {
+        /// Which limit.
+        limit: Limit,
+        /// What the file asks for.
+        found: u64,
+    },
+    /// No image for this board.
+    #[error("no image for PSID {psid}; {}", exists("PSIDs", present))]
+    PsidNotFound {
+        /// The board asked for.
+        psid: String,
+        /// The boards there are.
+        present: Vec<String>,
+    },
+    /// The board is there, but not with this kind of image or tag.
+    #[error("PSID {psid} has no image of {asked}; {}", exists("images", present))]
+    ImageNotFound {
+        /// The board.
+        psid: String,
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        present: Vec<String>,
+    },
+    /// No firmware at all.
+    #[error("{found}")]
+    NoFirmware {
+        /// What it is instead.
+        found: String,
+    },
+    /// An index that is none of the bundle's entries.
+    #[error("entry {index} does not exist, there are {count}")]
+    EntryNotFound {
+        /// Asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl Fault {
+    /// The error class of bundles chapter 6.
+    #[must_use]
+    pub const fn class(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "io",
+            Self::Empty => "empty",
+            Self::NotAFile => "not_a_file",
+            Self::Truncated { .. } => "truncated",
+            Self::NotAnMfa { .. } => "not_an_mfa",
+            Self::NotAnMfa2 { .. } => "not_an_mfa2",
+            Self::NotAPldmPackage { .. } => "not_a_pldm_package",
+            Self::UnsupportedVersion { .. } => "unsupported_version",
+            Self::UnsupportedCompression { .. } => "unsupported_compression",
+            Self::CrcMismatch { .. } => "crc_mismatch",
+            Self::DigestMismatch { .. } => "digest_mismatch",
+            Self::BadSectionType { .. } => "bad_section_type",
+            Self::BadTocSize { .. } => "bad_toc_size",
+            Self::MapTruncated { .. } => "map_truncated",
+            Self::BadMetadata { .. } => "bad_metadata",
+            Self::TocOffsetOutOfRange { .. } => "toc_offset_out_of_range",
+            Self::DataOutOfRange { .. } => "data_out_of_range",
+            Self::Decompression { .. } => "decompression",
+            Self::LimitExceeded { .. } => "limit_exceeded",
+            Self::PsidNotFound { .. } => "psid_not_found",
+            Self::ImageNotFound { .. } => "image_not_found",
+            Self::NoFirmware { .. } => "no_firmware",
+            Self::EntryNotFound { .. } => "entry_not_found",
+        }
+    }
+}
+
+/// At most this many names are listed in a message.
+const NAMES_SHOWN: usize = 8;
+
+fn exists(what: &str, names: &[String]) -> String {
+    if names.is_empty() {
+        return format!("there are no {what}");
+    }
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+    let rest = names.len() - shown.len();
+    let more = if rest > 0 {
+        format!(" and {rest} more")
+    } else {
+        String::new()
+    };
+    format!("{what} there are: {}{more}", shown.join(", "))
+}
+
+/// `text` with everything that could drive a terminal replaced by `?`.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_file_and_the_member_without_control_characters() {
+        let error = BundleError {
+            member: Some("a\x1b[2Jb.bin".to_owned()),
+            ..BundleError::new(Path::new("x.zip"), Fault::Empty)
+        };
+        assert_eq!(error.to_string(), "x.zip (a?[2Jb.bin): the file is empty");
+    }
+
+    #[test]
+    fn a_missing_psid_is_answered_with_the_ones_that_exist() {
+        let present: Vec<String> = (0..10).map(|n| format!("T{n}")).collect();
+        let fault = Fault::PsidNotFound {
+            psid: "MT_1".to_owned(),
+            present,
+        };
+        assert_eq!(
+            fault.to_string(),
+            "no image for PSID MT_1; PSIDs there are: T0, T1, T2, T3, T4, T5, T6, T7 and 2 more"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! Every limit on what a container may ask of this process, in one place (bundles 5.5).
+//!
+//! A size that comes from a file is compared with its limit before anything is allocated or
+//! skipped for it; the error says which limit, what was found and what is allowed.
+
+use super::error::Fault;
+
+/// One limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// What is limited, with its unit, as the error names it.
+    pub what: &'static str,
+    /// The most that is allowed.
+    pub allowed: u64,
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A file that is opened at all, in bytes.
+pub const FILE: Limit = limit("size of a file in bytes", 16 * GIB);
+/// MFA v1: the inflated MAP section, in bytes.
+pub const PLAIN_MAP: Limit = limit("inflated MAP section in bytes", 16 * MIB);
+/// MFA v1: the inflated TOC section, in bytes.
+pub const PLAIN_TOC: Limit = limit("inflated TOC section in bytes", 16 * MIB);
+/// MFA v1: boards in one archive.
+pub const MAP_ENTRIES: Limit = limit("boards in the MAP section", 65_536);
+/// MFA v1: one metadata value that is shown, in bytes; longer values are cut.
+pub const METADATA_VALUE: Limit = limit("one metadata value in bytes", 4096);
+/// MFA2: everything before the components block, in bytes.
+pub const DESCRIPTORS: Limit = limit("descriptor area in bytes", 16 * MIB);
+/// One image, component or archive member, in bytes.
+pub const IMAGE: Limit = limit("size of one image in bytes", 256 * MIB);
+/// Plain bytes inflated to reach an image, or the whole inflated block, in bytes.
+pub const PLAIN: Limit = limit("inflated bytes", 64 * GIB);
+/// Dictionary of an XZ stream, in bytes.
+pub const DICTIONARY: Limit = limit("XZ dictionary in bytes", 128 * MIB);
+/// Members of a zip archive.
+pub const MEMBERS: Limit = limit("members of a zip archive", 1024);
+/// Files of one folder (and its subfolders, when they are read).
+pub const FOLDER: Limit = limit("entries of a folder", 10_000);
+
+const fn limit(what: &'static str, allowed: u64) -> Limit {
+    Limit { what, allowed }
+}
+
+impl Limit {
+    /// `found`, if it is within the limit.
+    ///
+    /// # Errors
+    /// [`Fault::LimitExceeded`] with the limit, what was found and what is allowed.
+    pub const fn check(self, found: u64) -> Result<u64, Fault> {
+        if found <= self.allowed {
+            Ok(found)
+        } else {
+            Err(Fault::LimitExceeded { limit: self, found })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exceeded_limit_names_the_limit_the_value_and_what_is_allowed() {
+        assert!(IMAGE.check(256 << 20).is_ok());
+        let fault = IMAGE.check((256 << 20) + 1).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "size of one image in bytes is 268435457, at most 268435456 is allowed"
+        );
+    }
+}

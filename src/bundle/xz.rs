@@ -1,0 +1,285 @@
+//! XZ streams inside containers (bundles 0.5): inflated forwards, a piece at a time, with bounded
+//! memory, and checked to the end.
+
+use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
+
+use super::error::Fault;
+use super::limits;
+
+/// What the decoder needs beside its dictionary, generously: tables and block headers.
+const DECODER_OVERHEAD: u64 = 8 << 20;
+/// Bytes inflated at once when the output is thrown away.
+const PIECE: usize = 64 << 10;
+
+/// One XZ stream, read forwards.
+///
+/// Accepted are a single stream with any integrity check, and after it zero bytes in a multiple
+/// of four.
+pub struct Inflater<'a> {
+    section: &'static str,
+    decoder: Stream,
+    input: &'a [u8],
+    ended: bool,
+}
+
+impl std::fmt::Debug for Inflater<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inflater")
+            .field("section", &self.section)
+            .field("consumed", &self.decoder.total_in())
+            .field("produced", &self.decoder.total_out())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Inflater<'a> {
+    /// Starts at the stream header in `input`; `section` is what errors call it.
+    ///
+    /// # Errors
+    /// [`Fault::Decompression`] when the decoder cannot be made.
+    pub fn new(section: &'static str, input: &'a [u8]) -> Result<Self, Fault> {
+        let memory = limits::DICTIONARY.allowed + DECODER_OVERHEAD;
+        let decoder = Stream::new_stream_decoder(memory, TELL_UNSUPPORTED_CHECK)
+            .map_err(|error| failed(section, reason(error)))?;
+        Ok(Self {
+            section,
+            decoder,
+            input,
+            ended: false,
+        })
+    }
+
+    /// Plain bytes produced so far.
+    #[must_use]
+    pub fn produced(&self) -> u64 {
+        self.decoder.total_out()
+    }
+
+    /// Fills some of `out`; 0 only at the end of the stream or for an empty `out`.
+    ///
+    /// # Errors
+    /// [`Fault::Decompression`] for damaged or cut streams, [`Fault::LimitExceeded`] for a
+    /// dictionary above [`limits::DICTIONARY`].
+    pub fn read(&mut self, out: &mut [u8]) -> Result<usize, Fault> {
+        while !self.ended && !out.is_empty() {
+            let before = (self.decoder.total_in(), self.decoder.total_out());
+            let consumed = usize::try_from(before.0).unwrap_or(usize::MAX);
+            let rest = self.input.get(consumed..).unwrap_or_default();
+            match self.decoder.process(rest, out, Action::Run) {
+                Ok(Status::StreamEnd) => self.ended = true,
+                Ok(Status::MemNeeded) => return Err(self.failed("the stream ends early")),
+                Ok(Status::Ok | Status::GetCheck) => {}
+                Err(Error::MemLimit) => return Err(self.dictionary_too_large()),
+                Err(error) => return Err(self.failed(reason(error))),
+            }
+            let got = self.decoder.total_out() - before.1;
+            if got > 0 {
+                return Ok(usize::try_from(got).unwrap_or(usize::MAX));
+            }
+        }
+        Ok(0)
+    }
+
+    /// Fills all of `out`.
+    ///
+    /// # Errors
+    /// As [`Inflater::read`], and when the stream ends before `out` is full.
+    pub fn read_exact(&mut self, out: &mut [u8]) -> Result<(), Fault> {
+        let mut filled = 0;
+        while let Some(rest) = out.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.read(rest)? {
+                0 => return Err(self.too_short()),
+                got => filled += got,
+            }
+        }
+        Ok(())
+    }
+
+    /// Inflates `count` bytes and throws them away.
+    ///
+    /// # Errors
+    /// As [`Inflater::read_exact`].
+    pub fn skip(&mut self, count: u64) -> Result<(), Fault> {
+        let mut piece = vec![0; PIECE];
+        let mut left = count;
+        while left > 0 {
+            let want = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+            match self.read(piece.get_mut(..want).unwrap_or_default())? {
+                0 => return Err(self.too_short()),
+                got => left = left.saturating_sub(got as u64),
+            }
+        }
+        Ok(())
+    }
+
+    /// Inflates to the end of the stream, throwing the output away, so that every integrity check
+    /// is made, and looks at what follows. Returns the plain size of the whole stream.
+    ///
+    /// # Errors
+    /// As [`Inflater::read`]; [`Fault::LimitExceeded`] when the stream goes on past
+    /// [`limits::PLAIN`]; [`Fault::Decompression`] when anything but zero padding follows.
+    pub fn finish(mut self) -> Result<u64, Fault> {
+        let mut piece = vec![0; PIECE];
+        while self.read(&mut piece)? > 0 {
+            limits::PLAIN.check(self.produced())?;
+        }
+        self.check_padding()?;
+        Ok(self.produced())
+    }
+
+    /// The stream must end here: no plain byte more, then zero padding.
+    ///
+    /// # Errors
+    /// [`Fault::Decompression`].
+    pub fn expect_end(mut self) -> Result<(), Fault> {
+        if self.read(&mut [0])? > 0 {
+            return Err(self.failed("the stream is longer than announced"));
+        }
+        self.check_padding()
+    }
+
+    fn check_padding(&self) -> Result<(), Fault> {
+        let consumed = usize::try_from(self.decoder.total_in()).unwrap_or(usize::MAX);
+        let padding = self.input.get(consumed..).unwrap_or_default();
+        if padding.len() % 4 != 0 || padding.iter().any(|&b| b != 0) {
+            return Err(self.failed("something other than zero padding follows the stream"));
+        }
+        Ok(())
+    }
+
+    fn too_short(&self) -> Fault {
+        self.failed("the stream is shorter than announced")
+    }
+
+    fn failed(&self, reason: impl Into<String>) -> Fault {
+        failed(self.section, reason)
+    }
+
+    /// The dictionary asked for: the smallest the decoder would take instead of its limit.
+    /// XZ knows the sizes 2^n and 2^n + 2^(n-1), and 4 GiB - 1 as the largest.
+    fn dictionary_too_large(&mut self) -> Fault {
+        let sizes = (27..32).flat_map(|n| [1u64 << n, (1 << n) + (1 << (n - 1))]);
+        let found = sizes
+            .filter(|&size| size > limits::DICTIONARY.allowed)
+            .find(|size| self.decoder.set_memlimit(size + DECODER_OVERHEAD).is_ok());
+        Fault::LimitExceeded {
+            limit: limits::DICTIONARY,
+            found: found.unwrap_or(u64::from(u32::MAX)),
+        }
+    }
+}
+
+/// Inflates a whole section of at most `limit` bytes.
+///
+/// # Errors
+/// [`Fault::Decompression`], [`Fault::LimitExceeded`].
+pub fn inflate_all(
+    section: &'static str,
+    input: &[u8],
+    limit: limits::Limit,
+) -> Result<Vec<u8>, Fault> {
+    let mut inflater = Inflater::new(section, input)?;
+    let mut plain = Vec::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        let got = inflater.read(&mut piece)?;
+        if got == 0 {
+            break;
+        }
+        limit.check(inflater.produced())?;
+        plain.extend_from_slice(piece.get(..got).unwrap_or_default());
+    }
+    inflater.check_padding()?;
+    Ok(plain)
+}
+
+fn failed(section: &'static str, reason: impl Into<String>) -> Fault {
+    Fault::Decompression {
+        section,
+        reason: reason.into(),
+    }
+}
+
+const fn reason_text(error: Error) -> &'static str {
+    match error {
+        Error::Data => "the compressed data is damaged",
+        Error::Options => "the stream uses options the decoder does not have",
+        Error::Format => "there is no XZ stream",
+        Error::Mem | Error::MemLimit => "not enough memory",
+        Error::Program => "the decoder was misused",
+        Error::NoCheck => "the stream has no integrity check",
+        Error::UnsupportedCheck => "the stream uses an unknown integrity check",
+    }
+}
+
+fn reason(error: Error) -> String {
+    reason_text(error).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use liblzma::stream::{Check, Filters, LzmaOptions};
+
+    fn compress(plain: &[u8], dictionary: u32) -> Vec<u8> {
+        let mut options = LzmaOptions::new_preset(0).unwrap();
+        options.dict_size(dictionary);
+        let mut filters = Filters::new();
+        filters.lzma2(&options);
+        let mut encoder = Stream::new_stream_encoder(&filters, Check::Crc32).unwrap();
+        let mut packed = Vec::with_capacity(plain.len() + 4096);
+        encoder
+            .process_vec(plain, &mut packed, Action::Finish)
+            .unwrap();
+        packed
+    }
+
+    #[test]
+    fn a_stream_is_read_in_pieces_and_checked_to_its_end() {
+        let plain: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
+        let mut packed = compress(&plain, 1 << 16);
+        packed.extend([0; 8]);
+        let mut inflater = Inflater::new("DATA", &packed).unwrap();
+        inflater.skip(100_000).unwrap();
+        let mut piece = [0; 40];
+        inflater.read_exact(&mut piece).unwrap();
+        assert_eq!(piece, plain[100_000..100_040]);
+        assert_eq!(inflater.finish().unwrap(), plain.len() as u64);
+    }
+
+    #[test]
+    fn what_follows_a_stream_must_be_zero_padding_of_whole_words() {
+        for tail in [&[0u8; 3][..], &[0, 0, 0, 1]] {
+            let mut packed = compress(b"plain", 1 << 16);
+            packed.extend(tail);
+            let fault = Inflater::new("DATA", &packed)
+                .unwrap()
+                .finish()
+                .unwrap_err();
+            assert_eq!(fault.class(), "decompression", "{tail:?}");
+        }
+    }
+
+    #[test]
+    fn a_dictionary_above_the_limit_is_refused_with_its_size() {
+        let mut packed = compress(b"plain", 1 << 16);
+        // Block header: size, flags, filter id, property size, dictionary code.
+        packed[16] = 31; // 3 << 26 bytes
+        let crc = crc32fast::hash(&packed[12..20]);
+        packed[20..24].copy_from_slice(&crc.to_le_bytes());
+        let fault = Inflater::new("DATA", &packed)
+            .unwrap()
+            .finish()
+            .unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "XZ dictionary in bytes is 201326592, at most 134217728 is allowed"
+        );
+    }
+
+    #[test]
+    fn an_empty_section_is_no_stream() {
+        let fault = inflate_all("MAP", &[], limits::PLAIN_MAP).unwrap_err();
+        assert_eq!(fault.class(), "decompression");
+    }
+}

@@ -1,0 +1,158 @@
+//! The container readers against the shared bundle vectors: every valid one gives exactly what
+//! `expected.json` says, every broken one an error of the class named there.
+
+use std::path::{Path, PathBuf};
+
+use cxfw::bundle::{Bundle, Content, Fault, mfa};
+use cxfw::identity::Psid;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// The folder of shared vectors, if this checkout has it.
+fn vectors() -> Option<PathBuf> {
+    let root = std::env::var_os("CXFW_VECTORS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors"),
+        PathBuf::from,
+    );
+    if root.is_dir() {
+        return Some(root);
+    }
+    println!("skipped: no vectors");
+    None
+}
+
+fn json_file(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Vectors of one kind: name, path, expectation.
+fn of_kind(kind: &str) -> Vec<(String, PathBuf, Value)> {
+    let Some(root) = vectors() else {
+        return Vec::new();
+    };
+    let root = root.join("bundles");
+    let Value::Object(expected) = json_file(&root.join("expected.json")) else {
+        panic!("expected.json is no object");
+    };
+    let vectors: Vec<_> = expected
+        .into_iter()
+        .filter(|(_, expected)| expected["kind"] == kind)
+        .map(|(name, expected)| (name.clone(), root.join(&name), expected))
+        .collect();
+    assert!(!vectors.is_empty(), "{kind}");
+    vectors
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn psid(value: &Value) -> Psid {
+    Psid::new(value.as_str().unwrap()).unwrap()
+}
+
+/// Compares an extraction with its expectation: bytes by size and digest, or an error class.
+fn check_extraction(name: &str, got: Result<Vec<u8>, Fault>, expected: &Value) {
+    match got {
+        Ok(bytes) => {
+            assert_eq!(json!(bytes.len()), expected["size"], "{name} {expected}");
+            assert_eq!(sha256(&bytes), expected["sha256"], "{name} {expected}");
+        }
+        Err(fault) => assert_eq!(
+            fault.class(),
+            expected["error"],
+            "{name} {expected}: {fault}"
+        ),
+    }
+}
+
+/// The error a broken vector gives: on opening or, where it may be lazy, on the first extraction.
+fn check_error<T: std::fmt::Debug>(
+    name: &str,
+    opened: Result<T, Fault>,
+    extract: impl Fn(&T) -> Result<Vec<u8>, Fault>,
+    expected: &Value,
+) {
+    let fault = match opened {
+        Err(fault) => fault,
+        Ok(container) => {
+            assert_eq!(expected["lazy"], true, "{name} opens: {container:?}");
+            extract(&container).unwrap_err()
+        }
+    };
+    assert_eq!(fault.class(), expected["error"], "{name}: {fault}");
+}
+
+#[test]
+fn mfa_archives_are_read_as_expected() {
+    for (name, path, expected) in of_kind("mfa1") {
+        let archive = Content::open(&path).and_then(mfa::Archive::parse);
+        if expected["result"] == "error" {
+            let first = |archive: &mfa::Archive| {
+                let psid = archive.boards()[0].psid.as_ref().unwrap();
+                archive.extract(psid, mfa::FIRMWARE, "")
+            };
+            check_error(&name, archive, first, &expected);
+            continue;
+        }
+        let archive = archive.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let boards: Value = archive
+            .boards()
+            .iter()
+            .map(|board| mfa_board(&archive, board))
+            .collect();
+        assert_eq!(boards, expected["entries"], "{name}");
+        let warned = !archive.warnings().is_empty();
+        assert_eq!(warned, expected.get("warning").is_some(), "{name}");
+        for wanted in expected["extract"].as_array().unwrap() {
+            let image_type = u16::try_from(wanted["type"].as_u64().unwrap()).unwrap();
+            let tag = wanted["tag"].as_str().unwrap();
+            let got = archive.extract(&psid(&wanted["psid"]), image_type, tag);
+            check_extraction(&name, got, wanted);
+        }
+    }
+}
+
+fn mfa_board(archive: &mfa::Archive, board: &mfa::Board) -> Value {
+    let images: Value = board
+        .images
+        .iter()
+        .map(|image| {
+            let piece = archive.piece(image).unwrap();
+            json!({
+                "type": image.image_type, "group": image.group, "tag": image.tag,
+                "sub": piece.kind.to_string(), "version": piece.version, "data_size": piece.size,
+            })
+        })
+        .collect();
+    let metadata: serde_json::Map<String, Value> = board
+        .metadata
+        .iter()
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect();
+    json!({ "psid": board.psid.as_ref().unwrap().as_str(), "metadata": metadata, "images": images })
+}
+
+#[test]
+fn a_bundle_lists_one_entry_for_each_board_and_tag_of_an_mfa() {
+    for (name, path, expected) in of_kind("mfa1") {
+        if name != "mfa1/groups_tags.mfa" {
+            continue;
+        }
+        let bundle = Bundle::open(&path).unwrap();
+        let tags: Vec<&str> = bundle.entries().iter().map(|e| e.tag.as_str()).collect();
+        assert_eq!(tags, ["", "ROM_A", "ROM_B"]);
+        for entry in bundle.entries() {
+            let bytes = bundle.read(entry.index).unwrap();
+            assert_eq!(entry.size, Some(bytes.len() as u64));
+            let wanted = expected["extract"].as_array().unwrap().iter();
+            let wanted = wanted.filter(|w| w["tag"] == entry.tag && w["type"] == 1);
+            let digests: Vec<&Value> = wanted.map(|w| &w["sha256"]).collect();
+            assert!(digests.contains(&&json!(sha256(&bytes))), "{entry:?}");
+        }
+        bundle.verify().unwrap();
+    }
+}
