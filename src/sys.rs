@@ -24,6 +24,12 @@ impl Default for Roots {
 }
 
 impl Roots {
+    /// The directory with one entry a PCI function.
+    #[must_use]
+    pub fn pci_devices(&self) -> PathBuf {
+        self.sysfs.join("bus/pci/devices")
+    }
+
     /// Kernel lockdown mode in force (`integrity`, `confidentiality`), from
     /// `kernel/security/lockdown` below the sysfs root; `None` when off or unknown.
     #[must_use]

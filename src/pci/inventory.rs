@@ -1,0 +1,126 @@
+//! What is plugged in: every card of vendor 15b3 that a sysfs tree shows.
+//!
+//! Of other vendors' functions nothing is read but `vendor`. Virtual functions, bridges and SoC
+//! functions are left out. A function that cannot be described is reported beside the cards and
+//! never hides them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::card::{self, BoardKey};
+use super::function::{self, Function, FunctionError};
+use super::{Address, Card, CardKind, MELLANOX, Vpd, kind};
+use crate::sys::Roots;
+
+/// What an enumeration found.
+#[derive(Debug, Default)]
+pub struct Inventory {
+    /// The cards, in bus order.
+    pub cards: Vec<Card>,
+    /// Functions that could not be described, and why.
+    pub problems: Vec<FunctionError>,
+}
+
+/// The list of PCI functions itself cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot list PCI devices in {}: {source}; is sysfs mounted there?",
+    path.display()
+)]
+pub struct EnumerationError {
+    /// The directory of all functions.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// The cards below `roots.sysfs`, in bus order. Functions that cannot be described are logged;
+/// [`inventory`] hands them out.
+///
+/// # Errors
+/// [`EnumerationError`] when there is no list of PCI functions at all.
+pub fn enumerate(roots: &Roots) -> Result<Vec<Card>, EnumerationError> {
+    let inventory = inventory(roots)?;
+    for problem in &inventory.problems {
+        log::warn!("a PCI function is left out: {problem}");
+    }
+    Ok(inventory.cards)
+}
+
+/// The cards below `roots.sysfs`, in bus order, and the functions that could not be described.
+///
+/// # Errors
+/// [`EnumerationError`] when there is no list of PCI functions at all.
+pub fn inventory(roots: &Roots) -> Result<Inventory, EnumerationError> {
+    let directory = roots.pci_devices();
+    let fail = |source| EnumerationError {
+        path: directory.clone(),
+        source,
+    };
+    let mut functions = Vec::new();
+    let mut problems = Vec::new();
+    for entry in fs::read_dir(&directory).map_err(fail)? {
+        match describe(&entry.map_err(fail)?.path()) {
+            Ok(Some(function)) => functions.push(function),
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems.sort_by_key(ToString::to_string);
+    Ok(Inventory {
+        cards: card::group(functions, board_key),
+        problems,
+    })
+}
+
+/// The function in this directory, if it is one of ours and part of a card.
+fn describe(path: &Path) -> Result<Option<(Function, CardKind)>, FunctionError> {
+    if function::id(path, "vendor")? != MELLANOX || is_virtual(path) {
+        return Ok(None);
+    }
+    let device = function::id(path, "device")?;
+    let class = function::number(path, "class", 0xff_ffff)?;
+    let Some(kind) = kind::of_function(device, class) else {
+        return Ok(None);
+    };
+    let address: Address = path
+        .file_name()
+        .and_then(|name| name.to_str()?.parse().ok())
+        .ok_or_else(|| FunctionError::Misnamed {
+            path: path.to_owned(),
+        })?;
+    Ok(Some((Function::read(path, address)?, kind)))
+}
+
+/// A virtual function of a physical one on this host.
+fn is_virtual(path: &Path) -> bool {
+    fs::symlink_metadata(path.join("physfn")).is_ok()
+}
+
+/// Serial and part number of the board, where both are there and the serial number is one.
+fn board_key(function: &Function) -> Option<BoardKey> {
+    let vpd = Vpd::read(function).ok()?;
+    let serial = vpd.serial().filter(|serial| is_serial(serial))?;
+    let part_number = vpd.part_number()?;
+    Some(BoardKey {
+        serial,
+        part_number,
+    })
+}
+
+/// Not a placeholder: boards without a number of their own say `N/A`, or repeat one character.
+fn is_serial(text: &str) -> bool {
+    let mut characters = text.chars().filter(char::is_ascii_alphanumeric);
+    let Some(first) = characters.next() else {
+        return false;
+    };
+    let repeated = characters.all(|c| c == first);
+    let words = ["na", "none", "unknown", "default", "tbd"];
+    let letters: String = text
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    !repeated && !words.contains(&letters.as_str())
+}

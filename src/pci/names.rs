@@ -1,0 +1,37 @@
+//! Names of PCI devices, from the PCI ID database.
+//!
+//! Vendor 15b3's are built in (`build.rs`).
+
+use super::Function;
+
+include!(concat!(env!("OUT_DIR"), "/pci_names.rs"));
+
+/// What a 15b3 function with an id that the database lacks is called.
+pub const UNKNOWN: &str = "unknown NVIDIA network device";
+
+/// Name of a device of vendor 15b3 (`MT27710 Family [ConnectX-4 Lx]`).
+#[must_use]
+pub fn device(device: u16) -> Option<&'static str> {
+    find(DEVICES, device)
+}
+
+/// Name of a board with a device of vendor 15b3, by the ids of its maker.
+#[must_use]
+pub fn subsystem(device: u16, vendor: u16, subsystem: u16) -> Option<&'static str> {
+    find(SUBSYSTEMS, (device, vendor, subsystem))
+}
+
+/// The most that is known of a 15b3 function by its ids: its board, else its chip, else
+/// [`UNKNOWN`].
+#[must_use]
+pub fn of_function(function: &Function) -> &'static str {
+    let id = function.device;
+    subsystem(id, function.subsystem_vendor, function.subsystem_device)
+        .or_else(|| device(id))
+        .unwrap_or(UNKNOWN)
+}
+
+fn find<K: Ord + Copy>(table: &'static [(K, &'static str)], key: K) -> Option<&'static str> {
+    let index = table.binary_search_by_key(&key, |&(key, _)| key).ok()?;
+    table.get(index).map(|&(_, name)| name)
+}

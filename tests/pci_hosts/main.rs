@@ -1,0 +1,10 @@
+//! Hosts with cards, as the pci room sees them through a sysfs tree.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the tree builder may panic, as tests may"
+)]
+
+mod enumeration;
+mod lookup;
+mod tree;
