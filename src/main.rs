@@ -1,1 +1,3 @@
+//! The `cxfw` program.
+
 fn main() {}

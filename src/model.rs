@@ -98,6 +98,10 @@ impl Model {
     }
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one argument a column of the table"
+)]
 const fn adapter(
     hw_id: u16,
     names: (&'static str, &'static str),
