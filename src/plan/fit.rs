@@ -15,7 +15,7 @@ pub(super) fn misfit(card: &CardReport, image: &ImageInfo) -> Option<Misfit> {
 fn family(card: &CardReport, image: &ImageInfo) -> Option<Misfit> {
     let model = card.model?;
     let version = image.version?;
-    (model.fw_major != 0 && version.major != model.fw_major).then(|| Misfit::Family {
+    (model.fw_major != 0 && version.major != model.fw_major).then_some(Misfit::Family {
         chip: model.long_name,
         expected: model.fw_major,
         version,
