@@ -1,9 +1,14 @@
 //! The container readers against the shared bundle vectors: every valid one gives exactly what
 //! `expected.json` says, every broken one an error of the class named there.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose vectors are not as described has to stop"
+)]
+
 use std::path::{Path, PathBuf};
 
-use cxfw::bundle::{Bundle, Content, Fault, mfa};
+use cxfw::bundle::{Bundle, Content, Fault, mfa, mfa2};
 use cxfw::identity::Psid;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -154,5 +159,107 @@ fn a_bundle_lists_one_entry_for_each_board_and_tag_of_an_mfa() {
             assert!(digests.contains(&&json!(sha256(&bytes))), "{entry:?}");
         }
         bundle.verify().unwrap();
+    }
+}
+
+#[test]
+fn mfa2_packages_are_read_as_expected() {
+    for (name, path, expected) in of_kind("mfa2") {
+        let package = Content::open(&path).and_then(mfa2::Package::parse);
+        if expected["result"] == "error" {
+            check_error(&name, package, |package| package.read(0), &expected);
+            continue;
+        }
+        let package = package.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let stamp = package.header().stamp;
+        let version = stored_version(&stamp);
+        let described = json!({ "version": version, "created": stamp.to_string() });
+        assert_eq!(described, expected["package"], "{name}");
+        let devices: Value = package
+            .devices()
+            .iter()
+            .map(|device| mfa2_device(&package, device))
+            .collect();
+        assert_eq!(devices, expected["devices"], "{name}");
+        for wanted in expected["extract"].as_array().unwrap() {
+            check_extraction(&name, mfa2_extract(&package, wanted), wanted);
+        }
+    }
+}
+
+/// The three numbers unpadded, as expected.json writes them.
+fn stored_version(stamp: &mfa2::Stamp) -> String {
+    let version = stamp.version;
+    format!("{}.{}.{}", version.major, version.minor, version.subminor)
+}
+
+fn mfa2_device(package: &mfa2::Package, device: &mfa2::Device) -> Value {
+    let components: Value = device
+        .components
+        .iter()
+        .map(|&index| {
+            let component = &package.components()[index];
+            json!({
+                "index": index, "version": stored_version(&component.stamp),
+                "date": component.stamp.date.unwrap().to_string(), "size": component.size,
+            })
+        })
+        .collect();
+    json!({ "psid": device.psid.as_str(), "components": components })
+}
+
+/// The first component for the board with the wanted version.
+fn mfa2_extract(package: &mfa2::Package, wanted: &Value) -> Result<Vec<u8>, Fault> {
+    let psid = psid(&wanted["psid"]);
+    let mut of_board = package.offers().filter(|(device, _)| device.psid == psid);
+    let chosen = of_board.find(|&(_, number)| {
+        stored_version(&package.components()[number].stamp) == wanted["version"]
+    });
+    match chosen {
+        Some((_, number)) => package.read(number),
+        None => Err(Fault::PsidNotFound {
+            psid: psid.to_string(),
+            present: Vec::new(),
+        }),
+    }
+}
+
+#[test]
+fn published_mfa2_packages_are_read_as_expected() {
+    let Some(root) = vectors().map(|root| root.join("real")) else {
+        return;
+    };
+    let expected_json = root.join("expected.json");
+    if !expected_json.is_file() {
+        println!("skipped: no published packages");
+        return;
+    }
+    for (name, expected) in json_file(&expected_json).as_object().unwrap() {
+        let package = Content::open(&root.join(name)).and_then(mfa2::Package::parse);
+        let package = package.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        assert_eq!(package.header().block_plain, expected["unpacked"], "{name}");
+        let mut digests = vec![(0, String::new()); package.components().len()];
+        let read = package.read_each(|index, bytes| digests[index] = (bytes.len(), sha256(&bytes)));
+        read.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let devices: Value = package
+            .offers()
+            .map(|(device, number)| {
+                let stamp = package.components()[number].stamp;
+                json!({
+                    "psid": device.psid.as_str(), "descriptor_version": stored_version(&stamp),
+                    "date": stamp.date.unwrap().to_string(),
+                    "size": digests[number].0, "sha256": digests[number].1,
+                })
+            })
+            .collect();
+        assert_eq!(devices, expected["devices"], "{name}");
+        assert!(
+            package
+                .entries()
+                .iter()
+                .all(|entry| entry.firmware().is_none()
+                    || entry.versions[0].text == expected["image_version"]),
+            "{name}"
+        );
     }
 }

@@ -185,6 +185,75 @@ pub enum Fault {
         /// Plain size of the section.
         available: u64,
     },
+    /// MFA2: a group of TLVs is not what its header says.
+    #[error("multi-part TLV at {offset:#x}: {reason}")]
+    BadMultiPart {
+        /// Of the group.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// MFA2: the package descriptor is not as it must be.
+    #[error("package descriptor at {offset:#x}: {reason}")]
+    BadPackageDescriptor {
+        /// Of the group.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// MFA2: a device descriptor is not as it must be.
+    #[error("device descriptor {index} at {offset:#x}: {reason}")]
+    BadDeviceDescriptor {
+        /// Which.
+        index: usize,
+        /// Of the group.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// MFA2: a component descriptor is not as it must be.
+    #[error("component descriptor {index} at {offset:#x}: {reason}")]
+    BadComponentDescriptor {
+        /// Which.
+        index: usize,
+        /// Of the group, or of the component in the block where that is what is wrong.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A board refers to a component that does not exist.
+    #[error("{owner} refers to component {index}, there are {count}")]
+    ComponentIndexOutOfRange {
+        /// Who refers to it.
+        owner: String,
+        /// The index.
+        index: u64,
+        /// How many components there are.
+        count: u64,
+    },
+    /// A component lies outside the file or block it is part of.
+    #[error(
+        "component {index}: {size} bytes at {offset:#x} are outside {:#x}..{:#x}",
+        available.start, available.end
+    )]
+    ComponentOutOfRange {
+        /// Which.
+        index: usize,
+        /// Where it starts.
+        offset: u64,
+        /// Its bytes.
+        size: u64,
+        /// Where components can be.
+        available: std::ops::Range<u64>,
+    },
+    /// MFA2: a component does not start with its magic.
+    #[error("component {index} at block offset {offset:#x} does not start with #BIN.COMPONENT!#")]
+    BadComponentMagic {
+        /// Which.
+        index: usize,
+        /// In the plain block.
+        offset: u64,
+    },
     /// A compressed section does not inflate.
     #[error("{section} section does not inflate: {reason}")]
     Decompression {
@@ -257,6 +326,13 @@ impl Fault {
             Self::BadMetadata { .. } => "bad_metadata",
             Self::TocOffsetOutOfRange { .. } => "toc_offset_out_of_range",
             Self::DataOutOfRange { .. } => "data_out_of_range",
+            Self::BadMultiPart { .. } => "bad_multi_part",
+            Self::BadPackageDescriptor { .. } => "bad_package_descriptor",
+            Self::BadDeviceDescriptor { .. } => "bad_device_descriptor",
+            Self::BadComponentDescriptor { .. } => "bad_component_descriptor",
+            Self::ComponentIndexOutOfRange { .. } => "component_index_out_of_range",
+            Self::ComponentOutOfRange { .. } => "component_out_of_range",
+            Self::BadComponentMagic { .. } => "bad_component_magic",
             Self::Decompression { .. } => "decompression",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::PsidNotFound { .. } => "psid_not_found",

@@ -13,6 +13,7 @@ pub mod error;
 pub mod limits;
 pub mod map;
 pub mod mfa;
+pub mod mfa2;
 pub mod signature;
 pub mod xz;
 
@@ -32,6 +33,8 @@ pub enum Kind {
     Image,
     /// MFA v1.
     Mfa,
+    /// MFA2.
+    Mfa2,
 }
 
 impl fmt::Display for Kind {
@@ -39,6 +42,7 @@ impl fmt::Display for Kind {
         f.pad(match self {
             Self::Image => "image",
             Self::Mfa => "MFA",
+            Self::Mfa2 => "MFA2",
         })
     }
 }
@@ -55,6 +59,7 @@ pub struct Bundle {
 enum Container {
     Image(Content),
     Mfa(mfa::Archive),
+    Mfa2(mfa2::Package),
 }
 
 impl Bundle {
@@ -88,6 +93,7 @@ impl Bundle {
         match self.container {
             Container::Image(_) => Kind::Image,
             Container::Mfa(_) => Kind::Mfa,
+            Container::Mfa2(_) => Kind::Mfa2,
         }
     }
 
@@ -103,6 +109,7 @@ impl Bundle {
         match &self.container {
             Container::Image(_) => &[],
             Container::Mfa(archive) => archive.warnings(),
+            Container::Mfa2(package) => package.warnings(),
         }
     }
 
@@ -125,6 +132,7 @@ impl Bundle {
         match &self.container {
             Container::Image(_) => Ok(()),
             Container::Mfa(archive) => archive.verify(),
+            Container::Mfa2(package) => package.read_each(|_, _| ()),
         }
         .map_err(|fault| BundleError::new(&self.path, fault))
     }
@@ -141,6 +149,10 @@ impl Bundle {
                 let psid = entry.psid.as_ref().ok_or_else(not_found)?;
                 archive.extract(psid, mfa::FIRMWARE, &entry.tag)
             }
+            Container::Mfa2(package) => {
+                let (_, component) = package.offers().nth(index).ok_or_else(not_found)?;
+                package.read(component)
+            }
         }
     }
 }
@@ -154,6 +166,7 @@ impl Container {
                 Ok(Self::Image(content))
             }
             Signature::Mfa => mfa::Archive::parse(content).map(Self::Mfa),
+            Signature::Mfa2 => mfa2::Package::parse(content).map(Self::Mfa2),
             found => Err(Fault::NoFirmware {
                 found: format!("no firmware: the file is {found}"),
             }),
@@ -167,6 +180,7 @@ impl Container {
                 ..Entry::default()
             }],
             Self::Mfa(archive) => archive.entries(),
+            Self::Mfa2(package) => package.entries(),
         }
     }
 }

@@ -10,6 +10,8 @@ use super::limits;
 const DECODER_OVERHEAD: u64 = 8 << 20;
 /// Bytes inflated at once when the output is thrown away.
 const PIECE: usize = 64 << 10;
+/// How much an output buffer grows at once.
+const GROWTH: usize = 4 << 20;
 
 /// One XZ stream, read forwards.
 ///
@@ -93,6 +95,22 @@ impl<'a> Inflater<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The next `count` bytes. Memory grows with what the stream really holds, so that a size a
+    /// file only claims is never allocated.
+    ///
+    /// # Errors
+    /// As [`Inflater::read_exact`].
+    pub fn read_vec(&mut self, count: u64) -> Result<Vec<u8>, Fault> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        while bytes.len() < count {
+            let start = bytes.len();
+            bytes.resize(count.min(start + GROWTH), 0);
+            self.read_exact(bytes.get_mut(start..).unwrap_or_default())?;
+        }
+        Ok(bytes)
     }
 
     /// Inflates `count` bytes and throws them away.

@@ -8,7 +8,7 @@ mod map;
 mod toc;
 
 pub use map::{Board, ImageReference};
-pub use toc::{Piece, PieceKind};
+pub use toc::{Piece, PieceKind, is_switch};
 
 use std::ops::Range;
 

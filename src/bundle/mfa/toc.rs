@@ -129,7 +129,7 @@ fn version(piece: &Piece, branch: Option<&str>) -> Option<ComponentVersion> {
     };
     let branch = branch.filter(|branch| {
         let major = piece.version.first();
-        is_firmware && !branch.is_empty() && major.is_some_and(|m| SWITCH_MAJORS.contains(m))
+        is_firmware && !branch.is_empty() && major.is_some_and(|&major| is_switch(major))
     });
     Some(ComponentVersion {
         kind: piece.kind.to_string(),
@@ -139,8 +139,15 @@ fn version(piece: &Piece, branch: Option<&str>) -> Option<ComponentVersion> {
     })
 }
 
-/// Firmware majors of switch chips, whose branch text is printed in place of the version.
-const SWITCH_MAJORS: &[u16] = &[11, 13, 15, 19, 21, 27, 29, 30, 31, 34, 35, 36, 37, 41];
+/// Whether a firmware major number is that of a switch chip, whose branch text is printed in place
+/// of the version and whose second number can be above 255 (bundles 1.8).
+#[must_use]
+pub const fn is_switch(major: u16) -> bool {
+    matches!(
+        major,
+        11 | 13 | 15 | 19 | 21 | 27 | 29 | 30 | 31 | 34 | 35 | 36 | 37 | 41
+    )
+}
 
 /// The printed form; field counts nobody expects are printed raw (bundles 1.8).
 fn text(piece: &Piece) -> String {
