@@ -1,0 +1,135 @@
+//! What became of a card in an update.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::version::FwVersion;
+
+/// How the update ended for one card; the words are the `result` field of the JSON output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// The image was burned and verified.
+    Burned,
+    /// The version was there and running.
+    AlreadyCurrent,
+    /// The version was on flash already and waits for its activation.
+    AlreadyStaged,
+    /// Nothing could be done for this card, and nobody asked for it in particular.
+    Skipped,
+    /// What was asked for was refused.
+    Refused,
+    /// Something failed.
+    Failed,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Ending {
+    /// Every ending, in the order of a summary.
+    pub const ALL: [Self; 7] = [
+        Self::Burned,
+        Self::AlreadyCurrent,
+        Self::AlreadyStaged,
+        Self::Skipped,
+        Self::Refused,
+        Self::Failed,
+        Self::Interrupted,
+    ];
+
+    /// The word for programs (`already_current`).
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Burned => "burned",
+            Self::AlreadyCurrent => "already_current",
+            Self::AlreadyStaged => "already_staged",
+            Self::Skipped => "skipped",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The words for people (`already current`).
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::AlreadyCurrent => "already current",
+            Self::AlreadyStaged => "already staged",
+            other => other.word(),
+        }
+    }
+}
+
+/// What it takes to make the burned image run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// A reboot of the host.
+    Reboot,
+    /// Power off and on.
+    ColdBoot,
+}
+
+impl Activation {
+    /// The word for programs.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Reboot => "reboot",
+            Self::ColdBoot => "cold_boot",
+        }
+    }
+}
+
+impl fmt::Display for Activation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reboot => "reboot",
+            Self::ColdBoot => "cold boot",
+        })
+    }
+}
+
+/// One card's line in the result of an update.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Version on flash before.
+    pub from: Option<FwVersion>,
+    /// Version that was to be burned.
+    pub to: Option<FwVersion>,
+    /// Backend that burned it (`component`).
+    pub method: Option<&'static str>,
+    /// Stable word for a failure, for programs (`signature_digest_mismatch`).
+    pub code: Option<String>,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// What to do next.
+    pub advice: Option<String>,
+    /// What makes the image run.
+    pub activation: Option<Activation>,
+    /// Time the burn took.
+    pub took: Option<Duration>,
+    /// What a burn would do, step by step (dry run).
+    pub steps: Vec<String>,
+}
+
+impl Outcome {
+    /// An outcome without a burn.
+    #[must_use]
+    pub fn without_burn(ending: Ending, reason: String, advice: Option<String>) -> Self {
+        Self {
+            ending,
+            from: None,
+            to: None,
+            method: None,
+            code: None,
+            reason,
+            advice,
+            activation: None,
+            took: None,
+            steps: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The lines around an update: what was found, how each card ended, the sum (mft-compat 2.5, 2.6).
+
+use std::io::{self, Write};
+
+use super::{CardView, Ending, Outcome, printable, status};
+use crate::plan::{Action, Status};
+
+/// Nine dashes introduce what follows the report.
+const RULE: &str = "---------";
+
+/// How many cards would be burned, between the report and the question. Says nothing of a plan
+/// that burns nothing and has nothing good to say either.
+///
+/// # Errors
+/// What the writer says.
+pub fn found(out: &mut dyn Write, cards: &[CardView<'_>]) -> io::Result<()> {
+    let due = cards
+        .iter()
+        .filter(|view| view.decision.action == Action::Burn)
+        .count();
+    let fine = !cards.is_empty()
+        && cards
+            .iter()
+            .all(|view| view.decision.status == Status::UpToDate);
+    if due > 0 {
+        writeln!(
+            out,
+            "{RULE}\nFound {due} device(s) requiring firmware update..."
+        )?;
+    } else if fine {
+        writeln!(
+            out,
+            "{RULE}\nAll listed device(s) firmware images are up to date."
+        )?;
+    }
+    writeln!(out)
+}
+
+/// Names a card in the lines of an update. With a single card on the host mlxup leaves the number
+/// out.
+#[derive(Debug, Clone, Copy)]
+pub struct Label<'a> {
+    /// Number in the report, from 1.
+    pub number: usize,
+    /// The card's name.
+    pub device: &'a str,
+    /// It is the only one.
+    pub only: bool,
+}
+
+impl Label<'_> {
+    fn prefix(&self) -> String {
+        if self.only {
+            String::new()
+        } else {
+            format!("Device #{} ({}): ", self.number, self.device)
+        }
+    }
+}
+
+/// The line that opens a burn.
+///
+/// # Errors
+/// What the writer says.
+pub fn burning(out: &mut dyn Write, label: &Label<'_>) -> io::Result<()> {
+    writeln!(out, "{}Updating FW ...     ", label.prefix())
+}
+
+/// The line that closes a burn.
+///
+/// # Errors
+/// What the writer says.
+pub fn burned(out: &mut dyn Write, label: &Label<'_>, outcome: &Outcome) -> io::Result<()> {
+    let prefix = label.prefix();
+    match outcome.ending {
+        Ending::Burned => writeln!(out, "{prefix}Done"),
+        Ending::Interrupted => writeln!(out, "{prefix}Interrupted"),
+        _ => writeln!(out, "{prefix}Fail : {} ", printable(&outcome.reason)),
+    }
+}
+
+/// The line of a card that was not burned: mlxup's words, and the reason.
+///
+/// # Errors
+/// What the writer says.
+pub fn not_burned(
+    out: &mut dyn Write,
+    label: &Label<'_>,
+    view: &CardView<'_>,
+    outcome: &Outcome,
+) -> io::Result<()> {
+    let words = match (outcome.ending, view.decision.status) {
+        (_, Status::Failed) => "Device query failed".to_owned(),
+        (Ending::Refused, _) => "Refused".to_owned(),
+        (_, Status::NoImage | Status::OemNoImage) => "No matching image found".to_owned(),
+        _ => status::text(view.decision),
+    };
+    let reason = printable(&outcome.reason);
+    writeln!(out, "Device #{}: {words} ({reason})", label.number)
+}
+
+/// What a burn would do (dry run).
+///
+/// # Errors
+/// What the writer says.
+pub fn steps(out: &mut dyn Write, label: &Label<'_>, outcome: &Outcome) -> io::Result<()> {
+    writeln!(
+        out,
+        "Device #{} ({}): {}",
+        label.number,
+        label.device,
+        printable(&outcome.reason)
+    )?;
+    for (index, step) in outcome.steps.iter().enumerate() {
+        writeln!(out, "  {}. {}", index + 1, printable(step))?;
+    }
+    Ok(())
+}
+
+/// The end of every update: what has to follow, and one line that counts.
+///
+/// # Errors
+/// What the writer says.
+pub fn end(out: &mut dyn Write, outcomes: &[Outcome]) -> io::Result<()> {
+    if outcomes.iter().any(|outcome| outcome.activation.is_some()) {
+        writeln!(out, "\nRestart needed for updates to take effect.")?;
+    }
+    writeln!(out, "{}", counts(outcomes))
+}
+
+/// `2 burned, 1 already current, 3 skipped`.
+#[must_use]
+pub fn counts(outcomes: &[Outcome]) -> String {
+    let counted: Vec<String> = Ending::ALL
+        .into_iter()
+        .filter_map(|ending| {
+            let count = outcomes
+                .iter()
+                .filter(|outcome| outcome.ending == ending)
+                .count();
+            (count > 0).then(|| format!("{count} {}", ending.words()))
+        })
+        .collect();
+    if counted.is_empty() {
+        return "Summary: no cards".to_owned();
+    }
+    format!("Summary: {}", counted.join(", "))
+}
