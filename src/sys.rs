@@ -5,6 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+/// Where hosts keep the PCI ID database, most likely place first.
+pub const PCI_ID_FILES: [&str; 3] = [
+    "/usr/share/hwdata/pci.ids",
+    "/usr/share/misc/pci.ids",
+    "/var/lib/pciutils/pci.ids",
+];
+
 /// The file-tree roots a run works under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {

@@ -68,14 +68,19 @@ pub enum FunctionError {
 }
 
 impl Function {
-    /// Describes the function whose directory is `path`.
+    /// Describes the function whose directory is `path`, which ends in its address.
     ///
     /// # Errors
     /// [`FunctionError`] when an identifying attribute is missing or no number. Attributes that
     /// old kernels lack (`revision`, `numa_node`) and links that depend on drivers may be absent.
-    pub fn read(path: &Path, address: Address) -> Result<Self, FunctionError> {
+    pub fn read(path: &Path) -> Result<Self, FunctionError> {
+        let address = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok());
         Ok(Self {
-            address,
+            address: address.ok_or_else(|| FunctionError::Misnamed {
+                path: path.to_owned(),
+            })?,
             vendor: id(path, "vendor")?,
             device: id(path, "device")?,
             subsystem_vendor: id(path, "subsystem_vendor")?,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::card::{self, BoardKey};
 use super::function::{self, Function, FunctionError};
-use super::{Address, Card, CardKind, MELLANOX, Vpd, kind};
+use super::{Card, CardKind, MELLANOX, Vpd, kind};
 use crate::sys::Roots;
 
 /// What an enumeration found.
@@ -53,25 +53,34 @@ pub fn enumerate(roots: &Roots) -> Result<Vec<Card>, EnumerationError> {
 /// # Errors
 /// [`EnumerationError`] when there is no list of PCI functions at all.
 pub fn inventory(roots: &Roots) -> Result<Inventory, EnumerationError> {
-    let directory = roots.pci_devices();
-    let fail = |source| EnumerationError {
-        path: directory.clone(),
-        source,
-    };
     let mut functions = Vec::new();
     let mut problems = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(fail)? {
-        match describe(&entry.map_err(fail)?.path()) {
+    for path in directories(roots)? {
+        match describe(&path) {
             Ok(Some(function)) => functions.push(function),
             Ok(None) => {}
             Err(problem) => problems.push(problem),
         }
     }
-    problems.sort_by_key(ToString::to_string);
     Ok(Inventory {
         cards: card::group(functions, board_key),
         problems,
     })
+}
+
+/// The directory of every function, in the order of their names.
+pub(super) fn directories(roots: &Roots) -> Result<Vec<PathBuf>, EnumerationError> {
+    let directory = roots.pci_devices();
+    let fail = |source| EnumerationError {
+        path: directory.clone(),
+        source,
+    };
+    let mut paths = fs::read_dir(&directory)
+        .map_err(fail)?
+        .map(|entry| Ok(entry.map_err(fail)?.path()))
+        .collect::<Result<Vec<_>, _>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// The function in this directory, if it is one of ours and part of a card.
@@ -84,17 +93,11 @@ fn describe(path: &Path) -> Result<Option<(Function, CardKind)>, FunctionError> 
     let Some(kind) = kind::of_function(device, class) else {
         return Ok(None);
     };
-    let address: Address = path
-        .file_name()
-        .and_then(|name| name.to_str()?.parse().ok())
-        .ok_or_else(|| FunctionError::Misnamed {
-            path: path.to_owned(),
-        })?;
-    Ok(Some((Function::read(path, address)?, kind)))
+    Ok(Some((Function::read(path)?, kind)))
 }
 
 /// A virtual function of a physical one on this host.
-fn is_virtual(path: &Path) -> bool {
+pub(super) fn is_virtual(path: &Path) -> bool {
     fs::symlink_metadata(path.join("physfn")).is_ok()
 }
 

@@ -4,7 +4,9 @@
 //! (device-access 1.2): virtual functions, bridges, functions of a SoC beside the network part.
 
 use std::fmt;
+use std::path::Path;
 
+use super::function;
 use crate::model;
 
 /// What the functions of a card are.
@@ -65,6 +67,11 @@ const RECOVERY_CLASSES: &[u32] = &[0x0500, 0x0580, 0x0c80];
 /// Base classes of the emulated disks, bridges and DMA engines that a SoC shows beside its
 /// network functions.
 const NOT_NETWORK: &[u32] = &[0x01, 0x06, 0x08];
+
+/// The function in this directory is a PCI-to-PCI bridge.
+pub(super) fn is_bridge(path: &Path) -> bool {
+    function::number(path, "class", 0xff_ffff).is_ok_and(|class| class >> 8 == BRIDGE)
+}
 
 /// The kind of card that a physical function with this device id and 24-bit class makes;
 /// `None` for one that is no card by itself.

@@ -4,10 +4,12 @@
 //! picks one by any name a user may have for it. [`SysfsSource`] opens configuration space for
 //! the rooms above, which only know [`ConfigSpace`].
 
+pub mod adapters;
 pub mod address;
 pub mod capability;
 pub mod card;
 pub mod config;
+pub mod database;
 pub mod function;
 pub mod inventory;
 pub mod kind;
@@ -18,9 +20,11 @@ pub mod names;
 pub mod sysfs;
 pub mod vpd;
 
+pub use adapters::{Adapter, Bus, adapters};
 pub use address::{Address, NotAnAddress};
 pub use card::Card;
 pub use config::{ConfigError, ConfigSource, ConfigSpace};
+pub use database::Database;
 pub use function::{Function, FunctionError};
 pub use inventory::{EnumerationError, Inventory, enumerate, inventory};
 pub use kind::CardKind;

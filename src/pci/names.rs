@@ -35,3 +35,27 @@ fn find<K: Ord + Copy>(table: &'static [(K, &'static str)], key: K) -> Option<&'
     let index = table.binary_search_by_key(&key, |&(key, _)| key).ok()?;
     table.get(index).map(|&(_, name)| name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chips_and_boards_have_their_names() {
+        assert_eq!(device(0x1015), Some("MT27710 Family [ConnectX-4 Lx]"));
+        let board = subsystem(0x1015, 0x15b3, 0x0003);
+        assert!(board.is_some_and(|name| name.contains("MCX4121A-ACAT")));
+        assert_eq!(device(0xffff), None);
+        assert_eq!(subsystem(0x1015, 0x15b3, 0xffff), None);
+    }
+
+    #[test]
+    fn the_tables_are_sorted_so_that_every_entry_is_found() {
+        assert!(DEVICES.iter().all(|&(id, name)| device(id) == Some(name)));
+        assert!(
+            SUBSYSTEMS
+                .iter()
+                .all(|&((id, vendor, board), name)| { subsystem(id, vendor, board) == Some(name) })
+        );
+    }
+}

@@ -7,6 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Address, ConfigError, ConfigSource, ConfigSpace};
@@ -55,7 +56,7 @@ impl SysfsConfig {
     /// [`ConfigError::NotWritable`] when the caller is not root or the kernel is locked down,
     /// [`ConfigError::Open`] when there is no such file or it cannot be opened at all.
     pub fn open(roots: &Roots, address: Address) -> Result<Self, ConfigError> {
-        let path = roots.pci_devices().join(address.to_string()).join("config");
+        let path = config_path(roots, address);
         let lockdown = roots.lockdown();
         let refusal = |source| ConfigError::NotWritable {
             path: path.clone(),
@@ -72,6 +73,22 @@ impl SysfsConfig {
                 roots: roots.clone(),
             }),
             Err(source) if is_refusal(&source) => Err(refusal(source)),
+            Err(source) => Err(ConfigError::Open { path, source }),
+        }
+    }
+
+    /// Opens `config` for reading only. Anybody may, and sees the header; every write fails.
+    ///
+    /// # Errors
+    /// [`ConfigError::Open`] when the file cannot be opened.
+    pub fn open_read_only(roots: &Roots, address: Address) -> Result<Self, ConfigError> {
+        let path = config_path(roots, address);
+        match File::open(&path) {
+            Ok(file) => Ok(Self {
+                file,
+                address,
+                roots: roots.clone(),
+            }),
             Err(source) => Err(ConfigError::Open { path, source }),
         }
     }
@@ -100,6 +117,10 @@ impl SysfsConfig {
             _ => error.to_string(),
         }
     }
+}
+
+fn config_path(roots: &Roots, address: Address) -> PathBuf {
+    roots.pci_devices().join(address.to_string()).join("config")
 }
 
 fn is_refusal(error: &io::Error) -> bool {

@@ -254,13 +254,13 @@ fn one_unreadable_function_is_a_problem_and_the_other_cards_are_listed() {
     assert!(matches!(
         problems[..],
         [
+            FunctionError::Unreadable { .. },
             FunctionError::NotANumber { .. },
+            FunctionError::Unreadable { .. },
             FunctionError::Misnamed { .. },
-            FunctionError::Unreadable { .. },
-            FunctionError::Unreadable { .. },
         ]
     ));
-    assert!(problems[0].to_string().ends_with(
+    assert!(problems[1].to_string().ends_with(
         "0000:04:00.0/subsystem_device: expected a hexadecimal number up to 0xffff, found `garbage`"
     ));
 }

@@ -5,6 +5,10 @@
     reason = "the tree builder may panic, as tests may"
 )]
 
+mod adapters;
+mod config;
 mod enumeration;
+mod link;
 mod lookup;
 mod tree;
+mod vpd;

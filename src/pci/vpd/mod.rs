@@ -6,6 +6,8 @@
 
 mod capability;
 mod parse;
+#[cfg(test)]
+mod tests;
 
 pub use capability::through_capability;
 

@@ -37,6 +37,9 @@ impl Vpd {
             if tag == END {
                 break;
             }
+            if !is_large(tag) {
+                return Err(wrong(at, "a VPD resource tag", &format!("byte {tag:#04x}")));
+            }
             let data = resource(bytes, at)?;
             let start = at + HEADER;
             match tag {
@@ -49,10 +52,7 @@ impl Vpd {
                     areas.read_write = true;
                     areas.add(bytes, start..start + data.len(), Area::ReadWrite)?;
                 }
-                IDENTIFIER | READ_ONLY | READ_WRITE => {
-                    return Err(wrong(at, "each resource once", "a second one"));
-                }
-                _ => return Err(unknown_tag(at, tag)),
+                _ => return Err(wrong(at, "each resource once", "a second one")),
             }
             at = start + data.len();
         }
@@ -71,35 +71,41 @@ impl Vpd {
 /// Reads VPD resource by resource, up to its end tag, its first mistake, or the end of what
 /// there is. `read(offset, buffer)` says how many bytes it delivered.
 pub(super) fn collect(
-    mut read: impl FnMut(usize, &mut [u8]) -> Result<usize, VpdError>,
+    read: impl FnMut(usize, &mut [u8]) -> Result<usize, VpdError>,
 ) -> Result<Vec<u8>, VpdError> {
-    let mut bytes = Vec::new();
-    let mut want = |bytes: &mut Vec<u8>, end: usize| -> Result<bool, VpdError> {
-        let start = bytes.len();
-        let end = end.min(SIZE_LIMIT);
-        if end <= start {
-            return Ok(false);
-        }
-        bytes.resize(end, 0);
-        let count = match bytes.get_mut(start..) {
-            Some(buffer) => read(start, buffer)?,
-            None => 0,
-        };
-        bytes.truncate(start.saturating_add(count));
-        Ok(bytes.len() == end)
+    let mut taken = Taken {
+        bytes: Vec::new(),
+        read,
     };
-    loop {
-        let at = bytes.len();
-        if !want(&mut bytes, at + 1)? || !is_large(bytes[at]) {
-            return Ok(bytes);
+    while let Some(&[tag]) = taken.more(1)? {
+        if !is_large(tag) {
+            break;
         }
-        if !want(&mut bytes, at + HEADER)? {
-            return Ok(bytes);
+        let Some(&[low, high]) = taken.more(2)? else {
+            break;
+        };
+        if taken.more(length(low, high))?.is_none() {
+            break;
         }
-        let length = usize::from(u16::from_le_bytes([bytes[at + 1], bytes[at + 2]]));
-        if length > 0 && !want(&mut bytes, at + HEADER + length)? {
-            return Ok(bytes);
-        }
+    }
+    Ok(taken.bytes)
+}
+
+/// What has been read so far.
+struct Taken<R> {
+    bytes: Vec<u8>,
+    read: R,
+}
+
+impl<R: FnMut(usize, &mut [u8]) -> Result<usize, VpdError>> Taken<R> {
+    /// The next `count` bytes; `None` when there are fewer.
+    fn more(&mut self, count: usize) -> Result<Option<&[u8]>, VpdError> {
+        let start = self.bytes.len();
+        let mut buffer = vec![0; count.min(SIZE_LIMIT.saturating_sub(start))];
+        let delivered = (self.read)(start, &mut buffer)?;
+        buffer.truncate(delivered);
+        self.bytes.append(&mut buffer);
+        Ok(self.bytes.get(start..start + count))
     }
 }
 
@@ -107,18 +113,18 @@ fn is_large(tag: u8) -> bool {
     matches!(tag, IDENTIFIER | READ_ONLY | READ_WRITE)
 }
 
+fn length(low: u8, high: u8) -> usize {
+    usize::from(u16::from_le_bytes([low, high]))
+}
+
 /// Data of the large resource whose tag is at `at`.
 fn resource(bytes: &[u8], at: usize) -> Result<&[u8], VpdError> {
-    if let Some(&tag) = bytes.get(at).filter(|tag| !is_large(**tag)) {
-        return Err(unknown_tag(at, tag));
-    }
-    let (Some(&low), Some(&high)) = (bytes.get(at + 1), bytes.get(at + 2)) else {
+    let Some(&[low, high]) = bytes.get(at + 1..at + HEADER) else {
         return Err(ends(at + 1, "a 16-bit length", bytes.len()));
     };
-    let length = usize::from(u16::from_le_bytes([low, high]));
     let start = at + HEADER;
     bytes
-        .get(start..start + length)
+        .get(start..start + length(low, high))
         .ok_or_else(|| ends(start, "the data of the resource", bytes.len()))
 }
 
@@ -152,23 +158,24 @@ impl Areas {
         let inside = bytes.get(..range.end).unwrap_or(bytes);
         let mut at = range.start;
         while at < inside.len() {
-            let header = inside
-                .get(at..at + KEYWORD_HEADER)
-                .ok_or_else(|| ends(at, "a keyword of three bytes", inside.len()))?;
+            let Some(&[first, second, length]) = inside.get(at..at + KEYWORD_HEADER) else {
+                return Err(ends(at, "a keyword of three bytes", inside.len()));
+            };
             let start = at + KEYWORD_HEADER;
-            let end = start + usize::from(header[2]);
+            let end = start + usize::from(length);
             let value = inside
                 .get(start..end)
                 .ok_or_else(|| ends(start, "the value of the keyword", inside.len()))?;
-            if !header[..2].iter().all(u8::is_ascii_graphic) {
-                let found = format!("{:02x} {:02x}", header[0], header[1]);
+            let name = [first, second];
+            if !name.iter().all(u8::is_ascii_graphic) {
+                let found = format!("{first:02x} {second:02x}");
                 return Err(wrong(at, "a keyword of two printable characters", &found));
             }
-            if area == Area::ReadOnly && header.starts_with(b"RV") {
+            if area == Area::ReadOnly && name == *b"RV" {
                 self.checksum = check(inside.get(..=start).unwrap_or(inside));
             }
             self.keywords.push(Keyword {
-                name: text(&header[..2]),
+                name: text(&name),
                 value: value.to_vec(),
                 area,
             });
@@ -204,8 +211,4 @@ fn missing(offset: usize, expected: &'static str) -> VpdError {
 
 fn ends(offset: usize, expected: &'static str, end: usize) -> VpdError {
     wrong(offset, expected, &format!("the end at {end:#x}"))
-}
-
-fn unknown_tag(offset: usize, tag: u8) -> VpdError {
-    wrong(offset, "a VPD resource tag", &format!("byte {tag:#04x}"))
 }
