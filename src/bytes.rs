@@ -109,6 +109,13 @@ pub fn le32(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_le_bytes(four.try_into().ok()?))
 }
 
+/// The little-endian u16 at `offset`, if two bytes are there.
+#[must_use]
+pub fn le16(bytes: &[u8], offset: usize) -> Option<u16> {
+    let two = bytes.get(offset..offset.checked_add(2)?)?;
+    Some(u16::from_le_bytes(two.try_into().ok()?))
+}
+
 /// The big-endian u16 at `offset`, if two bytes are there.
 #[must_use]
 pub fn be16(bytes: &[u8], offset: usize) -> Option<u16> {
