@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cxfw::bundle::{Bundle, Content, Fault, mfa, mfa2};
+use cxfw::bundle::{Bundle, Content, Fault, mfa, mfa2, pldm};
 use cxfw::identity::Psid;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -262,4 +262,65 @@ fn published_mfa2_packages_are_read_as_expected() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn pldm_packages_are_read_as_expected() {
+    for (name, path, expected) in of_kind("pldm") {
+        let package = Content::open(&path).and_then(pldm::Package::parse);
+        if expected["result"] == "error" {
+            check_error(&name, package, |package| package.read(0), &expected);
+            continue;
+        }
+        let package = package.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let header = package.header();
+        assert_eq!(header.revision, expected["revision"], "{name}");
+        assert_eq!(header.version, expected["version"], "{name}");
+        assert_eq!(header.released.to_string(), expected["released"], "{name}");
+        let records: Value = header.records.iter().map(pldm_record).collect();
+        assert_eq!(records, expected["records"], "{name}");
+        let components: Value = (0..header.components.len())
+            .map(|number| pldm_component(&package, number))
+            .collect();
+        assert_eq!(components, expected["components"], "{name}");
+        for wanted in expected["extract"].as_array().unwrap() {
+            let identifier = match wanted["component"].as_str().unwrap() {
+                "FW" => pldm::FW,
+                "BFB" => 0x3030,
+                other => panic!("{name}: component {other}"),
+            };
+            let found = package.find(&psid(&wanted["psid"]), identifier);
+            let got = found.and_then(|number| package.read(number));
+            check_extraction(&name, got, wanted);
+        }
+    }
+}
+
+fn pldm_record(record: &pldm::Record) -> Value {
+    let id = |id: Option<u16>| id.map(|id| format!("{id:04x}"));
+    let mut value = json!({
+        "psid": record.psid.as_ref().map(Psid::as_str),
+        "pci": [
+            id(record.vendor), id(record.device),
+            id(record.subsystem_vendor), id(record.subsystem),
+        ],
+        "components": record.components,
+    });
+    if let Some(recovery) = &record.recovery {
+        value["recovery"] = json!(recovery);
+    }
+    if let Some(apsku) = record.apsku {
+        value["apsku"] = json!(format!("{apsku:#010x}"));
+    }
+    value
+}
+
+fn pldm_component(package: &pldm::Package, number: usize) -> Value {
+    let component = &package.header().components[number];
+    json!({
+        "classification": format!("{:#06x}", component.classification),
+        "identifier": format!("{:#06x}", component.identifier),
+        "name": component.name(), "version": component.version, "size": component.size,
+        "sha256": sha256(package.component(number).unwrap().as_slice()),
+    })
 }

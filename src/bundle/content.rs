@@ -46,6 +46,22 @@ impl Content {
     }
 }
 
+impl Content {
+    /// `size` bytes from `offset`, if they are there: another view, no copy.
+    #[must_use]
+    pub fn part(&self, offset: u64, size: u64) -> Option<Self> {
+        let start = self
+            .range
+            .start
+            .checked_add(usize::try_from(offset).ok()?)?;
+        let end = start.checked_add(usize::try_from(size).ok()?)?;
+        (end <= self.range.end).then(|| Self {
+            bytes: self.bytes.clone(),
+            range: start..end,
+        })
+    }
+}
+
 impl From<Vec<u8>> for Content {
     fn from(bytes: Vec<u8>) -> Self {
         Self {

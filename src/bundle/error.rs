@@ -254,6 +254,22 @@ pub enum Fault {
         /// In the plain block.
         offset: u64,
     },
+    /// PLDM: a field of the package header is not as it must be.
+    #[error("package header, {field}: {reason}")]
+    BadHeader {
+        /// Which field.
+        field: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// PLDM: a device id record is not as it must be.
+    #[error("device id record {record}: {reason}")]
+    BadRecord {
+        /// Which, counted from 0; downstream device records follow the others.
+        record: usize,
+        /// What is wrong.
+        reason: String,
+    },
     /// A compressed section does not inflate.
     #[error("{section} section does not inflate: {reason}")]
     Decompression {
@@ -285,6 +301,19 @@ pub enum Fault {
         psid: String,
         /// What was asked for.
         asked: String,
+        /// What there is.
+        present: Vec<String>,
+    },
+    /// The board is there, but not with this component.
+    #[error(
+        "PSID {psid} has no component {identifier:#06x}; {}",
+        exists("components", present)
+    )]
+    ComponentNotFound {
+        /// The board.
+        psid: String,
+        /// What was asked for.
+        identifier: u16,
         /// What there is.
         present: Vec<String>,
     },
@@ -333,10 +362,13 @@ impl Fault {
             Self::ComponentIndexOutOfRange { .. } => "component_index_out_of_range",
             Self::ComponentOutOfRange { .. } => "component_out_of_range",
             Self::BadComponentMagic { .. } => "bad_component_magic",
+            Self::BadHeader { .. } => "bad_header",
+            Self::BadRecord { .. } => "bad_record",
             Self::Decompression { .. } => "decompression",
             Self::LimitExceeded { .. } => "limit_exceeded",
             Self::PsidNotFound { .. } => "psid_not_found",
             Self::ImageNotFound { .. } => "image_not_found",
+            Self::ComponentNotFound { .. } => "component_not_found",
             Self::NoFirmware { .. } => "no_firmware",
             Self::EntryNotFound { .. } => "entry_not_found",
         }

@@ -14,6 +14,7 @@ pub mod limits;
 pub mod map;
 pub mod mfa;
 pub mod mfa2;
+pub mod pldm;
 pub mod signature;
 pub mod xz;
 
@@ -35,6 +36,8 @@ pub enum Kind {
     Mfa,
     /// MFA2.
     Mfa2,
+    /// PLDM firmware package.
+    Pldm,
 }
 
 impl fmt::Display for Kind {
@@ -43,6 +46,7 @@ impl fmt::Display for Kind {
             Self::Image => "image",
             Self::Mfa => "MFA",
             Self::Mfa2 => "MFA2",
+            Self::Pldm => "PLDM",
         })
     }
 }
@@ -60,6 +64,7 @@ enum Container {
     Image(Content),
     Mfa(mfa::Archive),
     Mfa2(mfa2::Package),
+    Pldm(pldm::Package),
 }
 
 impl Bundle {
@@ -94,6 +99,7 @@ impl Bundle {
             Container::Image(_) => Kind::Image,
             Container::Mfa(_) => Kind::Mfa,
             Container::Mfa2(_) => Kind::Mfa2,
+            Container::Pldm(_) => Kind::Pldm,
         }
     }
 
@@ -110,6 +116,7 @@ impl Bundle {
             Container::Image(_) => &[],
             Container::Mfa(archive) => archive.warnings(),
             Container::Mfa2(package) => package.warnings(),
+            Container::Pldm(package) => package.warnings(),
         }
     }
 
@@ -130,7 +137,7 @@ impl Bundle {
     /// The first check that fails.
     pub fn verify(&self) -> Result<(), BundleError> {
         match &self.container {
-            Container::Image(_) => Ok(()),
+            Container::Image(_) | Container::Pldm(_) => Ok(()),
             Container::Mfa(archive) => archive.verify(),
             Container::Mfa2(package) => package.read_each(|_, _| ()),
         }
@@ -153,6 +160,10 @@ impl Bundle {
                 let (_, component) = package.offers().nth(index).ok_or_else(not_found)?;
                 package.read(component)
             }
+            Container::Pldm(package) => {
+                let (_, component) = package.offers().nth(index).ok_or_else(not_found)?;
+                package.read(component)
+            }
         }
     }
 }
@@ -167,6 +178,7 @@ impl Container {
             }
             Signature::Mfa => mfa::Archive::parse(content).map(Self::Mfa),
             Signature::Mfa2 => mfa2::Package::parse(content).map(Self::Mfa2),
+            Signature::Pldm(_) => pldm::Package::parse(content).map(Self::Pldm),
             found => Err(Fault::NoFirmware {
                 found: format!("no firmware: the file is {found}"),
             }),
@@ -181,6 +193,7 @@ impl Container {
             }],
             Self::Mfa(archive) => archive.entries(),
             Self::Mfa2(package) => package.entries(),
+            Self::Pldm(package) => package.entries(),
         }
     }
 }

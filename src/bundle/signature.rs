@@ -49,12 +49,30 @@ pub enum Stranger {
     Blank,
 }
 
-/// UUIDs of PLDM packages, format revision 1 to 4 (bundles 0.1).
-pub const PLDM_UUIDS: [[u8; 16]; 4] = [
-    *b"\xf0\x18\x87\x8c\xcb\x7d\x49\x43\x98\x00\xa0\x2f\x05\x9a\xca\x02",
-    *b"\x12\x44\xd2\x64\x8d\x7d\x47\x18\xa0\x30\xfc\x8a\x56\x58\x7d\x5a",
-    *b"\x31\x19\xce\x2f\xe8\x0a\x4a\x99\xaf\x6d\x46\xf8\xb1\x21\xf6\xbf",
-    *b"\x7b\x29\x1c\x99\x6d\xb6\x42\x08\x80\x1b\x02\x02\x6e\x46\x3c\x78",
+/// UUIDs of PLDM packages with their format revision (bundles 0.1). Revision 4 is written in two
+/// ways: the standard's, and one with two half-bytes exchanged, which public documents and the
+/// packages made by them carry.
+pub const PLDM_UUIDS: [([u8; 16], u8); 5] = [
+    (
+        *b"\xf0\x18\x87\x8c\xcb\x7d\x49\x43\x98\x00\xa0\x2f\x05\x9a\xca\x02",
+        1,
+    ),
+    (
+        *b"\x12\x44\xd2\x64\x8d\x7d\x47\x18\xa0\x30\xfc\x8a\x56\x58\x7d\x5a",
+        2,
+    ),
+    (
+        *b"\x31\x19\xce\x2f\xe8\x0a\x4a\x99\xaf\x6d\x46\xf8\xb1\x21\xf6\xbf",
+        3,
+    ),
+    (
+        *b"\x7b\x29\x1c\x99\x6d\xb6\x42\x08\x80\x1b\x02\x02\x6e\x46\x3c\x78",
+        4,
+    ),
+    (
+        *b"\x7b\x29\x1c\x99\x6d\xb6\x42\x08\x80\x1b\x02\x02\xe6\x46\x3c\x78",
+        4,
+    ),
 ];
 
 /// First four bytes of MFA v1.
@@ -66,8 +84,8 @@ impl Signature {
     /// Decides on the first [`LENGTH`] bytes of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        if let Some(revision) = (1..).zip(PLDM_UUIDS).find(|(_, u)| bytes.starts_with(u)) {
-            return Self::Pldm(revision.0);
+        if let Some(&(_, revision)) = PLDM_UUIDS.iter().find(|(uuid, _)| bytes.starts_with(uuid)) {
+            return Self::Pldm(revision);
         }
         const KNOWN: &[(&[u8], Signature)] = &[
             (b"MTFW", Signature::Image),
@@ -162,7 +180,7 @@ mod tests {
         assert_eq!(Signature::of(html), Signature::Other(Stranger::Html));
         assert_eq!(Signature::of(b"MTFW"), Signature::Image);
         assert_eq!(Signature::of(b"MFA"), Signature::Short);
-        assert_eq!(Signature::of(&PLDM_UUIDS[3]), Signature::Pldm(4));
+        assert_eq!(Signature::of(&PLDM_UUIDS[3].0), Signature::Pldm(4));
         assert_eq!(
             Signature::of(&[0xff; 64]),
             Signature::Other(Stranger::Blank)
