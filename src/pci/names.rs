@@ -3,6 +3,7 @@
 //! Vendor 15b3's are built in (`build.rs`).
 
 use super::Function;
+use crate::model;
 
 include!(concat!(env!("OUT_DIR"), "/pci_names.rs"));
 
@@ -21,13 +22,17 @@ pub fn subsystem(device: u16, vendor: u16, subsystem: u16) -> Option<&'static st
     find(SUBSYSTEMS, (device, vendor, subsystem))
 }
 
-/// The most that is known of a 15b3 function by its ids: its board, else its chip, else
-/// [`UNKNOWN`].
+/// The most that is known of a 15b3 function by its ids: its board, else its chip (from the
+/// model table, where the database is older than the chip), else [`UNKNOWN`].
 #[must_use]
 pub fn of_function(function: &Function) -> &'static str {
     let id = function.device;
     subsystem(id, function.subsystem_vendor, function.subsystem_device)
         .or_else(|| device(id))
+        .or_else(|| {
+            let model = model::by_pci_id(id).or_else(|| model::by_recovery_id(id))?;
+            Some(model.long_name)
+        })
         .unwrap_or(UNKNOWN)
 }
 
