@@ -1,0 +1,210 @@
+//! Expansion ROM records: which PXE, UEFI and other ROMs an image carries (images 4).
+//!
+//! A ROM section is scanned for `mlxsign:`; each hit is followed by a small little-endian record.
+
+use super::image_info::{u8_of, u16_of};
+use super::info::RomInfo;
+use crate::bytes::{bits, le32};
+
+/// What marks a record.
+const SIGNATURE: &[u8] = b"mlxsign:";
+
+/// Records kept; a further one is only reported.
+const MAX_RECORDS: usize = 5;
+
+/// PCI vendor id all ROMs are for.
+const VENDOR: u16 = 0x15b3;
+
+/// Product id of the record whose version is a text.
+pub const TEXT_CLP: u16 = 0xf;
+
+/// First product id with port, protocol and CPU fields.
+const FIRST_WITH_FIELDS: u16 = 0x10;
+
+/// Product id of the CLP record without port and protocol.
+const PLAIN_CLP: u16 = 0x12;
+
+/// Product ids whose presence says that the byte checksum does not hold: UEFI, FCODE.
+const WITHOUT_CHECKSUM: [u16; 2] = [0x11, 0x21];
+
+/// What a ROM section holds.
+#[derive(Debug, Default)]
+pub(super) struct Roms {
+    pub(super) records: Vec<RomInfo>,
+    /// A warning, or with no records the reason why there are none.
+    pub(super) remark: Option<String>,
+}
+
+/// Reads the records of a ROM section.
+pub(super) fn parse(rom: &[u8]) -> Roms {
+    let mut scan = Scan::default();
+    let mut rest = rom;
+    while let Some(at) = rest
+        .windows(SIGNATURE.len())
+        .position(|window| window == SIGNATURE)
+    {
+        let record = rest.get(at + SIGNATURE.len()..).unwrap_or_default();
+        if scan.records.len() == MAX_RECORDS {
+            return scan.finish(Some(format!(
+                "Number of exp ROMs exceeds the maximum allowed number ({MAX_RECORDS})"
+            )));
+        }
+        match scan.record(record, rom) {
+            Ok(used) => rest = record.get(used..).unwrap_or_default(),
+            Err(reason) => return Roms::failed(reason),
+        }
+    }
+    if scan.records.is_empty() {
+        return Roms::failed("Cannot get ROM version. Signature not found.".to_owned());
+    }
+    if scan.without_checksum {
+        return scan.finish(None);
+    }
+    match checksum(rom) {
+        Ok(0) => scan.finish(None),
+        Ok(sum) => scan.finish(Some(format!(
+            "Bad ROM Checksum (0x{sum:02x}), ROM info may not be displayed correctly."
+        ))),
+        Err(reason) => Roms::failed(reason),
+    }
+}
+
+impl Roms {
+    fn failed(reason: String) -> Self {
+        Self {
+            records: Vec::new(),
+            remark: Some(reason),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Scan {
+    records: Vec<RomInfo>,
+    warning: Option<String>,
+    without_checksum: bool,
+    common_device: Option<u16>,
+}
+
+impl Scan {
+    /// Reads the record after a signature; returns how many bytes it took.
+    fn record(&mut self, record: &[u8], rom: &[u8]) -> Result<usize, String> {
+        let dword = |offset| {
+            le32(record, offset).ok_or_else(|| "ROM record reaches past the section".to_owned())
+        };
+        let (first, second, third) = (dword(0)?, dword(4)?, dword(8)?);
+        let product_id = u16_of(bits(first, 31, 16));
+        self.without_checksum |= WITHOUT_CHECKSUM.contains(&product_id);
+        if product_id == TEXT_CLP {
+            self.text_clp(record, first, rom)?;
+            return Ok(12);
+        }
+        let fields = product_id >= FIRST_WITH_FIELDS;
+        let sided = fields && product_id != PLAIN_CLP;
+        let field = |high, low| u8_of(bits(third, high, low));
+        let device_id = Some(u16_of(bits(third, 31, 16))).filter(|&id| fields && id != 0);
+        self.note_device(device_id);
+        self.records.push(RomInfo {
+            product_id,
+            kind: kind(product_id),
+            version: vec![bits(first, 7, 0), bits(second, 23, 16), bits(second, 15, 0)],
+            cpu: Some(field(11, 8)).filter(|&cpu| fields && cpu != 0),
+            port: Some(field(15, 12)).filter(|&port| sided && port != 0),
+            protocol: Some(field(7, 0)).filter(|&protocol| sided && protocol != 0xff),
+            device_id,
+        });
+        Ok(12)
+    }
+
+    /// The record with a version text, of old CLP ROMs.
+    fn text_clp(&mut self, record: &[u8], first: u32, rom: &[u8]) -> Result<(), String> {
+        let invalid = || "CLP record with an invalid length".to_owned();
+        let lengths = le32(record, 12).ok_or_else(invalid)?;
+        let text_len = usize::from(u8_of(bits(lengths, 15, 8)));
+        let dwords = usize::from(u8_of(bits(lengths, 7, 0)));
+        if dwords < text_len.div_ceil(4) + 4 {
+            return Err(invalid());
+        }
+        let text = record.get(16..16 + text_len).ok_or_else(invalid)?;
+        let digits: String = text
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .map(|&byte| char::from(byte))
+            .collect();
+        let version = digits.parse().unwrap_or_else(|_| bits(first, 7, 0));
+        let device_id = self.pci_header(rom)?;
+        self.note_device(device_id);
+        self.records.push(RomInfo {
+            product_id: TEXT_CLP,
+            kind: kind(TEXT_CLP),
+            version: vec![version],
+            cpu: None,
+            port: None,
+            protocol: None,
+            device_id,
+        });
+        Ok(())
+    }
+
+    /// Device id from the PCI data structure of the option ROM.
+    fn pci_header(&mut self, rom: &[u8]) -> Result<Option<u16>, String> {
+        let missing = || "ROM without a PCI data structure".to_owned();
+        let header = usize::from(u16_of(le32(rom, 0x18).ok_or_else(missing)?));
+        let ids = le32(rom, header + 4).ok_or_else(missing)?;
+        let vendor = u16_of(ids);
+        if vendor != VENDOR {
+            self.warning = Some(format!(
+                "The Exp-ROM PCI vendor ID: 0x{vendor:x} does not match the expected value: 0x{VENDOR:x}."
+            ));
+        }
+        Ok(Some(u16_of(bits(ids, 31, 16))).filter(|&id| id != 0))
+    }
+
+    /// All ROMs of an image are for one device.
+    fn note_device(&mut self, device: Option<u16>) {
+        match (self.common_device, device) {
+            (None, Some(_)) => self.common_device = device,
+            (Some(common), Some(other)) if common != other => {
+                self.warning = Some("The device IDs of the ROMs mismatched.".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self, remark: Option<String>) -> Roms {
+        Roms {
+            records: self.records,
+            remark: remark.or(self.warning),
+        }
+    }
+}
+
+/// Byte sum of the first option ROM, over the length it states.
+fn checksum(rom: &[u8]) -> Result<u8, String> {
+    let units = rom.get(2).copied().unwrap_or(0);
+    let length = usize::from(units) * 512;
+    match rom.get(..length) {
+        Some(image) if length != 0 => Ok(image.iter().fold(0, |sum, &byte| sum.wrapping_add(byte))),
+        _ => Err(format!(
+            "ROM length {length:#x} does not fit its section of {:#x} bytes",
+            rom.len()
+        )),
+    }
+}
+
+/// Name of a product id; an unknown one is named by its number.
+fn kind(product_id: u16) -> String {
+    match product_id {
+        1..=4 => return format!("CLP{product_id}"),
+        0xf | 0x12 => "CLP",
+        0x10 => "PXE",
+        0x11 => "UEFI",
+        0x13 => "NVMe",
+        0x14 => "UEFI Virtio net",
+        0x15 => "UEFI Virtio blk",
+        0x16 => "PXE Virtio net",
+        0x21 => "FCODE",
+        _ => return format!("0x{product_id:x}"),
+    }
+    .to_owned()
+}
