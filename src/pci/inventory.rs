@@ -112,18 +112,18 @@ fn board_key(function: &Function) -> Option<BoardKey> {
     })
 }
 
-/// Not a placeholder: boards without a number of their own say `N/A`, or repeat one character.
+/// Words in place of a serial number.
+const NO_SERIAL: &[&str] = &["na", "none", "unknown", "default", "tbd"];
+
+/// Not a placeholder: boards without a number of their own say `N/A`, repeat one character, or
+/// mask the part that tells them apart.
 fn is_serial(text: &str) -> bool {
-    let mut characters = text.chars().filter(char::is_ascii_alphanumeric);
-    let Some(first) = characters.next() else {
+    let plain = |c: char| c.is_ascii_alphanumeric() || " -_/.:".contains(c);
+    if !text.chars().all(plain) || text.contains("XXXX") {
         return false;
-    };
-    let repeated = characters.all(|c| c == first);
-    let words = ["na", "none", "unknown", "default", "tbd"];
-    let letters: String = text
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .collect::<String>()
-        .to_ascii_lowercase();
-    !repeated && !words.contains(&letters.as_str())
+    }
+    let letters: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
+    let first = letters.chars().next();
+    letters.chars().any(|c| Some(c) != first)
+        && !NO_SERIAL.contains(&letters.to_ascii_lowercase().as_str())
 }

@@ -45,8 +45,9 @@ const VIRTUAL_FUNCTIONS: &[u16] = &[
 /// Bridges of the PCIe switch inside ConnectX-6 Dx, -7, -8 and -9 (device-access 1.2).
 const EMBEDDED_BRIDGES: &[u16] = &[0x1976, 0x1979, 0x197d, 0x197e];
 
-/// Functions of a BlueField SoC with no network firmware behind them (device-access 1.2).
-const SOC_FUNCTIONS: &[u16] = &[0xc2d1, 0xc2d2, 0xc2d3, 0xc2d4, 0xc2d5];
+/// Functions with no network firmware behind them: those of a BlueField SoC (device-access 1.2)
+/// and the data-direct interface of ConnectX-8.
+const COMPANIONS: &[u16] = &[0xc2d1, 0xc2d2, 0xc2d3, 0xc2d4, 0xc2d5, 0x2100];
 
 /// Management of BlueField-4 (device-access 1.2).
 const MANAGEMENT: &[u16] = &[0xc2d6];
@@ -79,7 +80,7 @@ pub(super) fn of_function(device: u16, class: u32) -> Option<CardKind> {
     let subclass = class >> 8;
     let not_a_card = VIRTUAL_FUNCTIONS.contains(&device)
         || EMBEDDED_BRIDGES.contains(&device)
-        || SOC_FUNCTIONS.contains(&device)
+        || COMPANIONS.contains(&device)
         || subclass == BRIDGE;
     if not_a_card {
         return None;
@@ -118,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn virtual_functions_bridges_and_soc_functions_are_no_cards() {
-        for id in [0x1016, 0x101e, 0x1976, 0x197e, 0xc2d1, 0xc2d3] {
+    fn virtual_functions_bridges_and_companions_are_no_cards() {
+        for id in [0x1016, 0x101e, 0x1976, 0x197e, 0xc2d1, 0xc2d3, 0x2100] {
             assert_eq!(of_function(id, ETHERNET), None, "{id:#06x}");
         }
         assert_eq!(of_function(0x1974, 0x06_0400), None, "a bridge by class");

@@ -211,7 +211,16 @@ fn functions_that_ari_put_on_another_device_number_belong_to_the_card() {
 
 #[test]
 fn two_cards_with_placeholder_serial_numbers_stay_two() {
-    for serial in ["", "N/A", "0000000000", "XXXXXXXX", "FFFF-FFFF", "unknown"] {
+    for serial in [
+        "",
+        "N/A",
+        "0000000000",
+        "XXXXXXXX",
+        "FFFF-FFFF",
+        "unknown",
+        "MT12XXXXXXXX",
+        "MT12********",
+    ] {
         let host = Host::empty();
         let board = vpd("ConnectX-4 Lx", "MCX4121A-ACAT", serial);
         host.function("0000:18:00.0", MELLANOX, 0x1015)

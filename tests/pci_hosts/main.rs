@@ -7,6 +7,7 @@
 
 mod adapters;
 mod config;
+mod driver;
 mod enumeration;
 mod link;
 mod lookup;
