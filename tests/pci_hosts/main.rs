@@ -7,7 +7,6 @@
 
 mod adapters;
 mod config;
-mod driver;
 mod enumeration;
 mod link;
 mod lookup;
