@@ -1,6 +1,7 @@
 //! What names a board: PSID, MAC and GUID, as cards and images carry them.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// Parameter-set id: which board a firmware image is for. Up to 16 characters
 /// (`MT_2420110034`, `LNV0000000049`, `SM_2121000001000`).
@@ -67,6 +68,36 @@ impl fmt::Display for Psid {
     }
 }
 
+/// A text that is no PSID, MAC or GUID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a {what}")]
+pub struct NotAnIdentity {
+    /// What was expected, with its form.
+    pub what: &'static str,
+    /// The text.
+    pub text: String,
+}
+
+impl FromStr for Psid {
+    type Err = NotAnIdentity;
+
+    fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
+        Self::new(text)
+            .filter(|psid| psid.as_str() == text)
+            .ok_or_else(|| NotAnIdentity {
+                what: "PSID (1 to 32 printable characters, such as MT_2420110034)",
+                text: text.to_owned(),
+            })
+    }
+}
+
+/// The number of `digits` hexadecimal digits and nothing else.
+fn hex(text: &str, digits: usize) -> Option<u64> {
+    (text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit()))
+        .then(|| u64::from_str_radix(text, 16).ok())
+        .flatten()
+}
+
 /// A 48-bit MAC address, printed as 12 lower-case hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mac(u64);
@@ -96,6 +127,20 @@ impl fmt::Display for Mac {
     }
 }
 
+impl FromStr for Mac {
+    type Err = NotAnIdentity;
+
+    /// Twelve hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
+        hex(text, 12)
+            .and_then(Self::new)
+            .ok_or_else(|| NotAnIdentity {
+                what: "MAC (12 hexadecimal digits, such as 0c42a1000000)",
+                text: text.to_owned(),
+            })
+    }
+}
+
 /// A 64-bit GUID, printed as 16 lower-case hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid(u64);
@@ -121,6 +166,20 @@ impl Guid {
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:016x}", self.0))
+    }
+}
+
+impl FromStr for Guid {
+    type Err = NotAnIdentity;
+
+    /// Sixteen hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
+        hex(text, 16)
+            .and_then(Self::new)
+            .ok_or_else(|| NotAnIdentity {
+                what: "GUID (16 hexadecimal digits, such as 0c42a10300a10000)",
+                text: text.to_owned(),
+            })
     }
 }
 
@@ -157,5 +216,23 @@ mod tests {
             "0c42a1000000"
         );
         assert_eq!(Guid::new(u64::MAX), None);
+    }
+
+    #[test]
+    fn printed_identities_are_read_back_and_others_refused() {
+        let mac: Mac = "0c42a1000000".parse().unwrap();
+        assert_eq!(mac.to_string().parse(), Ok(mac));
+        let guid: Guid = "0c42a10300a10000".parse().unwrap();
+        assert_eq!(guid.to_string().parse(), Ok(guid));
+        let psid: Psid = "MT_2420110034".parse().unwrap();
+        assert_eq!(psid.to_string().parse(), Ok(psid));
+        assert!("0c:42:a1:00:00:00".parse::<Mac>().is_err());
+        assert!("000000000000".parse::<Mac>().is_err());
+        assert!("+c42a10300a10000".parse::<Guid>().is_err());
+        assert!("MT_1\0junk".parse::<Psid>().is_err());
+        assert_eq!(
+            "".parse::<Mac>().unwrap_err().to_string(),
+            "`` is not a MAC (12 hexadecimal digits, such as 0c42a1000000)"
+        );
     }
 }

@@ -157,6 +157,31 @@ impl fmt::Display for Date {
     }
 }
 
+/// A text that is no date.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a date (such as 2021-12-06)")]
+pub struct NotADate(pub String);
+
+impl FromStr for Date {
+    type Err = NotADate;
+
+    /// ISO 8601: `2021-12-06`. Day and month are taken as they are.
+    fn from_str(text: &str) -> Result<Self, NotADate> {
+        let number = |part: Option<&str>, digits: usize| {
+            part.filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))
+                .and_then(|part| part.parse::<u16>().ok())
+                .ok_or_else(|| NotADate(text.to_owned()))
+        };
+        let narrow = |value| u8::try_from(value).map_err(|_| NotADate(text.to_owned()));
+        let mut parts = text.splitn(3, '-');
+        Ok(Self {
+            year: number(parts.next(), 4)?,
+            month: narrow(number(parts.next(), 2)?)?,
+            day: narrow(number(parts.next(), 2)?)?,
+        })
+    }
+}
+
 /// The number whose decimal digits are the nibbles of `value`, or `None` if one is above 9.
 #[must_use]
 pub fn bcd(value: u32) -> Option<u32> {
@@ -222,5 +247,9 @@ mod tests {
         assert_eq!(date.to_bcd(), 0x2021_1206);
         assert_eq!(Date::from_bcd(0x2A21, 0x12, 0x06), None);
         assert_eq!(Date::from_bcd(0, 0, 0), None);
+        assert_eq!("2021-12-06".parse(), Ok(date));
+        for text in ["2021-12", "2021-12-06-1", "06.12.2021", "2021-+2-06", ""] {
+            assert!(text.parse::<Date>().is_err(), "{text}");
+        }
     }
 }
