@@ -16,6 +16,7 @@ mod fs2;
 mod fs3;
 mod fs4;
 mod ini;
+pub mod mfa;
 mod payload;
 mod rom;
 mod sections;

@@ -34,7 +34,7 @@ pub enum RomKind {
 }
 
 impl RomKind {
-    const fn product_id(self) -> u32 {
+    pub(super) const fn product_id(self) -> u16 {
         match self {
             Self::Pxe => 0x10,
             Self::Uefi => 0x11,
@@ -99,7 +99,7 @@ fn record(rom: &Rom, pci_device: u16) -> Result<Vec<u8>, BuildError> {
     let major = u8::try_from(major).map_err(refuse)?;
     let minor = u8::try_from(minor).map_err(refuse)?;
     let words = [
-        (rom.kind.product_id() << 16) | u32::from(major),
+        (u32::from(rom.kind.product_id()) << 16) | u32::from(major),
         (u32::from(minor) << 16) | u32::from(sub),
         (u32::from(pci_device) << 16) | (rom.kind.cpu() << 8) | NO_PROTOCOL,
     ];
