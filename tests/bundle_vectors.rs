@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cxfw::bundle::{Bundle, Content, Fault, mfa, mfa2, pldm};
+use cxfw::bundle::{Bundle, Content, Fault, FileName, Members, Options, mfa, mfa2, pldm};
 use cxfw::identity::Psid;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -323,4 +323,88 @@ fn pldm_component(package: &pldm::Package, number: usize) -> Value {
         "name": component.name(), "version": component.version, "size": component.size,
         "sha256": sha256(package.component(number).unwrap().as_slice()),
     })
+}
+
+#[test]
+fn zip_archives_are_read_as_expected() {
+    for (name, path, expected) in of_kind("zip") {
+        let bundle = match Bundle::open(&path) {
+            Ok(bundle) => bundle,
+            Err(error) => {
+                assert_eq!(error.class(), expected["error"], "{name}: {error}");
+                assert!(error.to_string().contains(&name), "{error}");
+                continue;
+            }
+        };
+        let entries: Value = bundle
+            .entries()
+            .iter()
+            .map(|entry| {
+                let bytes = bundle.read(entry.index).unwrap();
+                json!({ "name": entry.member, "size": bytes.len(), "sha256": sha256(&bytes) })
+            })
+            .collect();
+        assert_eq!(entries, expected["entries"], "{name}");
+        bundle.verify().unwrap();
+    }
+}
+
+#[test]
+fn a_self_extracting_program_is_a_bundle_of_what_it_carries() {
+    for (name, path, expected) in of_kind("sfx") {
+        let content = Content::open(&path).unwrap();
+        let archive = cxfw::bundle::extractor::open(content).unwrap();
+        let [member] = archive.members() else {
+            panic!("{name}: {:?}", archive.members());
+        };
+        assert_eq!(member.name, expected["member"], "{name}");
+        let bytes = archive.read(member).unwrap();
+        assert_eq!(bytes.as_slice().len(), expected["member_size"], "{name}");
+        assert_eq!(
+            sha256(bytes.as_slice()),
+            expected["member_sha256"],
+            "{name}"
+        );
+        assert_eq!(Bundle::open(&path).unwrap().entries().len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn an_ambiguous_archive_gives_the_member_that_is_named_or_all() {
+    let Some(root) = vectors() else {
+        return;
+    };
+    let path = root.join("bundles/zip/two_bins.zip");
+    let members = |members| Options {
+        members,
+        ..Options::default()
+    };
+    let named = |name: &str| members(Members::Named(name.to_owned()));
+    let all = Bundle::open_with(&path, &members(Members::All)).unwrap();
+    let b = Bundle::open_with(&path, &named("b.bin")).unwrap();
+    assert_eq!(all.entries().len(), 2);
+    assert_eq!(b.read(0).unwrap(), all.read(1).unwrap());
+    let error = Bundle::open_with(&path, &named("c.bin")).unwrap_err();
+    assert!(error.to_string().contains("a.bin, b.bin"), "{error}");
+}
+
+#[test]
+fn file_names_are_taken_apart_as_expected() {
+    let Some(root) = vectors() else {
+        return;
+    };
+    let names = json_file(&root.join("bundles/names.json"));
+    for case in names.as_array().unwrap() {
+        let parsed = FileName::parse(case["name"].as_str().unwrap()).map(|name| {
+            let mut parsed = json!({
+                "device": name.device, "version": name.version, "opn": name.part_number,
+                "roms": name.roms, "signed": name.signed, "ext": name.extension,
+            });
+            if let Some(psid) = name.psid {
+                parsed["psid"] = json!(psid.as_str());
+            }
+            parsed
+        });
+        assert_eq!(json!(parsed), case["parsed"], "{}", case["name"]);
+    }
 }

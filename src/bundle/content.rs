@@ -62,6 +62,12 @@ impl Content {
     }
 }
 
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
 impl From<Vec<u8>> for Content {
     fn from(bytes: Vec<u8>) -> Self {
         Self {

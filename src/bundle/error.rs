@@ -7,7 +7,7 @@ use super::limits::Limit;
 
 /// A fault, and the file it is in.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{}: {fault}", file.display(), member_suffix(member.as_deref()))]
+#[error("{}{}: {fault}", file.display(), member_suffix(member.as_ref()))]
 pub struct BundleError {
     /// The file or folder.
     pub file: PathBuf,
@@ -18,7 +18,7 @@ pub struct BundleError {
     pub fault: Fault,
 }
 
-fn member_suffix(member: Option<&str>) -> String {
+fn member_suffix(member: Option<&String>) -> String {
     member.map_or_else(String::new, |name| format!(" ({})", printable(name)))
 }
 
@@ -40,9 +40,9 @@ impl BundleError {
     }
 }
 
-/// What is wrong with some bytes. [`Fault::class`] is the class of bundles chapter 6, with five
-/// more for what happens before a container is recognised: `io`, `empty`, `not_a_file`,
-/// `bad_image` and `entry_not_found`.
+/// What is wrong with some bytes. [`Fault::class`] is the class of bundles chapter 6, with a
+/// few more for what happens outside a container: `io`, `empty`, `not_a_file`, `member_not_found`
+/// and `entry_not_found`.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The operating system refused: the file is missing, unreadable, on a failing disk.
@@ -317,6 +317,41 @@ pub enum Fault {
         /// What there is.
         present: Vec<String>,
     },
+    /// Zip: the archive or a member is damaged.
+    #[error("zip archive{}: {reason}", member_suffix(Some(member).filter(|m| !m.is_empty())))]
+    ZipCorrupt {
+        /// The member, empty for the archive itself.
+        member: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Zip: a member whose name would leave the folder it is extracted to.
+    #[error("the archive has a member with an unsafe name: {}", printable(member))]
+    UnsafeName {
+        /// The name.
+        member: String,
+    },
+    /// Zip: several members are firmware and none was named.
+    #[error(
+        "several members are firmware, one has to be named; {}",
+        exists("members", members)
+    )]
+    Ambiguous {
+        /// Their names.
+        members: Vec<String>,
+    },
+    /// Zip: no member of this name is firmware.
+    #[error(
+        "no firmware member {}; {}",
+        printable(name),
+        exists("members", present)
+    )]
+    MemberNotFound {
+        /// The name asked for.
+        name: String,
+        /// The firmware members there are.
+        present: Vec<String>,
+    },
     /// No firmware at all.
     #[error("{found}")]
     NoFirmware {
@@ -369,6 +404,10 @@ impl Fault {
             Self::PsidNotFound { .. } => "psid_not_found",
             Self::ImageNotFound { .. } => "image_not_found",
             Self::ComponentNotFound { .. } => "component_not_found",
+            Self::ZipCorrupt { .. } => "zip_corrupt",
+            Self::UnsafeName { .. } => "unsafe_name",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::MemberNotFound { .. } => "member_not_found",
             Self::NoFirmware { .. } => "no_firmware",
             Self::EntryNotFound { .. } => "entry_not_found",
         }
@@ -382,7 +421,11 @@ fn exists(what: &str, names: &[String]) -> String {
     if names.is_empty() {
         return format!("there are no {what}");
     }
-    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|name| printable(name))
+        .collect();
     let rest = names.len() - shown.len();
     let more = if rest > 0 {
         format!(" and {rest} more")
