@@ -28,9 +28,9 @@ const CACHE_LINE: usize = 64;
 /// What was read.
 #[derive(Default)]
 pub(super) struct Contents<'a> {
-    pub(super) image_info: Option<ImageInfoSection>,
+    image_info: Option<Cow<'a, [u8]>>,
     mfg_info: Option<Cow<'a, [u8]>>,
-    dev_info: Option<DevInfo>,
+    dev_info: Option<Cow<'a, [u8]>>,
     rom: Option<Cow<'a, [u8]>>,
     signatures: SignatureSections,
     development: bool,
@@ -83,10 +83,11 @@ impl<'a> Contents<'a> {
         }
         .map_err(|source| ImageError::read(section.name.clone(), source))?;
         if kind == kind::DEV_INFO && section.crc == CrcPlace::LastDword {
-            return self.take_dev_info_copy(walk, section, &bytes);
+            self.take_dev_info_copy(walk, section, bytes);
+            return Ok(());
         }
         if check(walk, section, &bytes)? && wanted {
-            self.take(kind, bytes)?;
+            self.take(kind, bytes);
         }
         Ok(())
     }
@@ -94,48 +95,42 @@ impl<'a> Contents<'a> {
     /// FS4 and FS5 keep two copies of DEV_INFO, of which one carries the signature; the other one
     /// was invalidated when this one was written. A power cut in between leaves two, and no
     /// number tells which is newer: the first good one counts (images-fs4 6.3).
-    fn take_dev_info_copy(
-        &mut self,
-        walk: &mut Walk<'a>,
-        section: &Section,
-        bytes: &[u8],
-    ) -> Result<(), ImageError> {
-        if !DevInfo::is_signed(bytes) {
-            return Ok(());
+    fn take_dev_info_copy(&mut self, walk: &mut Walk<'a>, section: &Section, bytes: Cow<'a, [u8]>) {
+        if !DevInfo::is_signed(&bytes) {
+            return;
         }
-        match check(walk, section, bytes) {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(fault) => {
-                walk.warnings.push(format!("device data: {fault}"));
-                return Ok(());
-            }
-        }
-        if self.dev_info.is_some() {
-            walk.warnings.push(format!(
+        match check(walk, section, &bytes) {
+            Ok(false) => {}
+            Err(fault) => walk.warnings.push(format!("device data: {fault}")),
+            Ok(true) if self.dev_info.is_some() => walk.warnings.push(format!(
                 "two valid DEV_INFO copies; the first is used, not the one at {:#x}",
                 section.physical
-            ));
-            return Ok(());
+            )),
+            Ok(true) => self.dev_info = Some(bytes),
         }
-        self.dev_info = Some(DevInfo::parse(bytes)?);
-        Ok(())
     }
 
     /// Takes a section whose bytes were read and found right.
-    fn take(&mut self, section: u8, bytes: Cow<'a, [u8]>) -> Result<(), ImageError> {
+    fn take(&mut self, section: u8, bytes: Cow<'a, [u8]>) {
         match section {
-            kind::IMAGE_INFO => self.image_info = Some(ImageInfoSection::parse(&bytes)?),
+            kind::IMAGE_INFO => self.image_info = Some(bytes),
             kind::ROM_CODE => self.rom = Some(bytes),
             kind::MFG_INFO => self.mfg_info = Some(bytes),
-            kind::DEV_INFO => self.dev_info = Some(DevInfo::parse(&bytes)?),
+            kind::DEV_INFO => self.dev_info = Some(bytes),
             kind::IMAGE_SIGNATURE_256 | kind::IMAGE_SIGNATURE_512 => {
                 let uuid = bytes.get(SIGNATURE_KEY_UUID..SIGNATURE_KEY_UUID + UUID_SIZE);
                 self.development |= uuid.is_some_and(security::is_development_key);
             }
             _ => {}
         }
-        Ok(())
+    }
+
+    /// IMAGE_INFO, decoded; `None` when the table has none.
+    pub(super) fn image(&self) -> Result<Option<ImageInfoSection>, ImageError> {
+        self.image_info
+            .as_deref()
+            .map(ImageInfoSection::parse)
+            .transpose()
     }
 
     /// What must be among the device data of an image that has any.
@@ -175,19 +170,22 @@ impl<'a> Contents<'a> {
     ) -> Result<ImageInfo, ImageError> {
         let first = image.hw_ids.first().map_or(0, |hw| hw.id);
         let chip = model::by_hw_id(first).ok_or(ImageError::UnknownChip(first))?;
-        let mfg = match self.mfg_info {
-            Some(bytes) => Some(MfgInfo::parse(&bytes, Some(first))?),
-            None => None,
-        };
-        let (original_psid, original_uids, original_prs_name) = mfg
-            .map_or((None, None, String::new()), |mfg| {
+        let (original_psid, original_uids, original_prs_name) = match self.mfg_info {
+            Some(bytes) => {
+                let mfg = MfgInfo::parse(&bytes, first)?;
                 (mfg.psid, Some(mfg.uids), mfg.prs_name)
-            });
+            }
+            None => (None, None, String::new()),
+        };
+        let (uids, device_vsd) = match self.dev_info {
+            Some(bytes) => {
+                let device = DevInfo::parse(&bytes)?;
+                (Some(device.uids), Some(device.vsd))
+            }
+            None => (None, None),
+        };
         let roms = self.rom.map(|rom| rom::parse(&rom)).unwrap_or_default();
         let branch = branch(&image, chip.kind);
-        let (uids, device_vsd) = self
-            .dev_info
-            .map_or((None, None), |device| (Some(device.uids), Some(device.vsd)));
         Ok(ImageInfo {
             format: layout.format,
             start: layout.start,

@@ -37,13 +37,13 @@ pub(super) struct DevInfo {
 
 impl MfgInfo {
     /// Decodes the section of an image for the chip `hw_id`.
-    pub(super) fn parse(bytes: &[u8], hw_id: Option<u16>) -> Result<Self, ImageError> {
+    pub(super) fn parse(bytes: &[u8], hw_id: u16) -> Result<Self, ImageError> {
         let Some(bytes) = bytes.get(..MFG_SIZE) else {
             return Err(too_short("MFG_INFO", bytes.len(), MFG_SIZE));
         };
         let version = be32(bytes, 0x1c).unwrap_or(0);
         let major = bits(version, 31, 24);
-        let always_new = hw_id.is_some_and(|id| ALWAYS_NEW.contains(&id));
+        let always_new = ALWAYS_NEW.contains(&hw_id);
         let uids = &bytes[0x20..0x60];
         let uids = match major {
             _ if always_new => base_uids(uids),

@@ -109,7 +109,7 @@ pub(super) fn walk(
     if blank && walk.depth == Depth::Everything {
         return Err(ImageError::BlankGuids);
     }
-    let info = tags.into_info(&layout, guids, parts.rom.as_deref(), blank);
+    let info = tags.into_info(&layout, guids, parts.rom.as_deref().map(data), blank);
     Ok((layout, info))
 }
 

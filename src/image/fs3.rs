@@ -63,10 +63,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     if let (Some(fault), false) = (contents.missing_device_data(false), layout.reduced) {
         walk.device_data_fault(fault)?;
     }
-    let image = contents
-        .image_info
-        .take()
-        .ok_or(ImageError::Missing("IMAGE_INFO"))?;
+    let image = contents.image()?.ok_or(ImageError::Missing("IMAGE_INFO"))?;
     let evidence = contents.evidence(&image, None);
     let info = contents.into_info(image, &layout, evidence)?;
     Ok((layout, info))

@@ -48,10 +48,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     };
     let mut contents = Contents::default();
     image_sections(walk, space, &pointers, (&mut layout, &mut contents))?;
-    let image = contents
-        .image_info
-        .take()
-        .ok_or(ImageError::Missing("IMAGE_INFO"))?;
+    let image = contents.image()?.ok_or(ImageError::Missing("IMAGE_INFO"))?;
     let flash = walk.source.size();
     if walk.medium == Medium::Flash || layout.physical(layout.size) < flash {
         let place = dtoc_place(flash, image.dtoc_offset);

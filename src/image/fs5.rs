@@ -70,7 +70,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
         layout.hashes = fs4::hashes_table(walk, space, &pointers)?;
         fs4::image_sections(walk, space, &pointers, (&mut layout, &mut contents))?;
     }
-    let image = match contents.image_info.take() {
+    let image = match contents.image()? {
         Some(image) => image,
         None => fs4::pointed_image_info(space, &pointers)?,
     };

@@ -1,6 +1,7 @@
 //! What an image says of itself, the same for every format. A field the image does not carry is
 //! `None` or empty, never an invented value.
 
+use super::rom;
 use crate::identity::Psid;
 use crate::model::{self, ImageFormat, Model};
 use crate::version::{Date, FwVersion};
@@ -34,6 +35,12 @@ pub struct RomInfo {
 }
 
 impl RomInfo {
+    /// Whether the product id has a name; of others nothing but the number is known.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        rom::product_name(self.product_id).is_some()
+    }
+
     /// Version as mlxup prints it: `3.6.0902`; a CLP number stands alone (mft-compat 4.4).
     #[must_use]
     pub fn version_text(&self) -> String {

@@ -192,10 +192,14 @@ fn checksum(rom: &[u8]) -> Result<u8, String> {
     }
 }
 
-/// Name of a product id; an unknown one is named by its number.
-fn kind(product_id: u16) -> String {
-    match product_id {
-        1..=4 => return format!("CLP{product_id}"),
+/// Name of a product id, as mlxup prints it.
+#[must_use]
+pub fn product_name(product_id: u16) -> Option<&'static str> {
+    Some(match product_id {
+        0x1 => "CLP1",
+        0x2 => "CLP2",
+        0x3 => "CLP3",
+        0x4 => "CLP4",
         0xf | 0x12 => "CLP",
         0x10 => "PXE",
         0x11 => "UEFI",
@@ -204,7 +208,11 @@ fn kind(product_id: u16) -> String {
         0x15 => "UEFI Virtio blk",
         0x16 => "PXE Virtio net",
         0x21 => "FCODE",
-        _ => return format!("0x{product_id:x}"),
-    }
-    .to_owned()
+        _ => return None,
+    })
+}
+
+/// Name of a product id; an unknown one is named by its number.
+fn kind(product_id: u16) -> String {
+    product_name(product_id).map_or_else(|| format!("0x{product_id:x}"), str::to_owned)
 }

@@ -7,6 +7,7 @@
 
 mod address;
 pub mod failure;
+pub mod flint;
 pub mod json;
 pub mod list;
 pub mod outcome;
