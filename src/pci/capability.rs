@@ -21,6 +21,18 @@ const MOST: usize = 48;
 /// # Errors
 /// [`ConfigError::Gone`] when the function answers all ones, else as [`ConfigSpace::read`].
 pub fn find(config: &dyn ConfigSpace, id: u8) -> Result<Option<u16>, ConfigError> {
+    find_by(config, |_, header| bits(header, 7, 0) == u32::from(id))
+}
+
+/// As [`find`], for the first capability whose offset and header dword (id `[7:0]`, next
+/// `[15:8]`) are accepted.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_by(
+    config: &dyn ConfigSpace,
+    accept: impl Fn(u16, u32) -> bool,
+) -> Result<Option<u16>, ConfigError> {
     let status = config.read(STATUS)?;
     if status == u32::MAX {
         return Err(ConfigError::Gone {
@@ -37,7 +49,7 @@ pub fn find(config: &dyn ConfigSpace, id: u8) -> Result<Option<u16>, ConfigError
             return Ok(None);
         }
         let header = config.read(at)?;
-        if bits(header, 7, 0) == u32::from(id) {
+        if accept(at, header) {
             return Ok(Some(at));
         }
         at = pointer(header, 8);
