@@ -1,0 +1,86 @@
+//! The flash gateway: SPI commands to the flash part, through CR space (burn 8.1 to 8.4).
+//!
+//! [`layout`] knows where each generation of chips keeps the registers, [`lock`] takes and gives
+//! back the gateway, [`transaction`] runs one SPI command on it, [`part`] names the flash part,
+//! and [`Flash`] is the part's contents as a [`crate::bytes::ByteSource`].
+
+pub mod flash;
+mod guard;
+mod layout;
+mod lock;
+pub mod part;
+mod transaction;
+
+pub use flash::Flash;
+pub use layout::Window;
+pub use part::Part;
+
+use std::time::Duration;
+
+use super::error::AccessError;
+
+/// The flash could not be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// CR space.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// Somebody else uses the gateway.
+    #[error(
+        "{device}: the flash gateway ({register:#x}) was locked for {} ms", waited.as_millis()
+    )]
+    Locked {
+        /// The function.
+        device: String,
+        /// Register that holds the lock.
+        register: u32,
+        /// How long cxfw tried.
+        waited: Duration,
+    },
+    /// CR space of a secure device is closed.
+    #[error("{device}: the flash gateway of this secure device is closed")]
+    Closed {
+        /// The function.
+        device: String,
+    },
+    /// The firmware fetches code from flash; taking the flash from it would hang it.
+    #[error("{device}: the running firmware works from flash, so the flash cannot be used past it")]
+    FirmwareRuns {
+        /// The function.
+        device: String,
+    },
+    /// A command did not finish.
+    #[error("{device}: flash command {opcode:#04x} did not finish in {polls} reads")]
+    Busy {
+        /// The function.
+        device: String,
+        /// SPI opcode.
+        opcode: u8,
+        /// How often busy was read.
+        polls: u32,
+    },
+    /// No part answers.
+    #[error("{device}: no flash answers (JEDEC id {jedec:#08x})")]
+    NoFlash {
+        /// The function.
+        device: String,
+        /// The id, 24 bits: vendor, type, capacity.
+        jedec: u32,
+    },
+    /// A part whose size cannot be told.
+    #[error("{device}: flash part with JEDEC id {jedec:#08x} has an unknown capacity code")]
+    UnknownCapacity {
+        /// The function.
+        device: String,
+        /// The id, 24 bits: vendor, type, capacity.
+        jedec: u32,
+    },
+    /// A chip in recovery that does not let tools at its flash.
+    #[error("{device}: {reason}")]
+    NoWindow {
+        /// The function.
+        device: String,
+        /// Why.
+        reason: &'static str,
+    },
+}
