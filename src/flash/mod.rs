@@ -1,1 +1,10 @@
-//! flash
+//! Burning: writing a firmware image to a card, and what makes it run afterwards.
+//!
+//! A burn is a pure plan first, then steps; at every instant one valid image is bootable, and
+//! every way out says what state the card is in. One card, one burn at a time ([`lock`]).
+
+pub mod cancel;
+pub mod lock;
+
+pub use cancel::Cancel;
+pub use lock::{CardLock, LockError};
