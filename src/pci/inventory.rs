@@ -115,9 +115,10 @@ fn board_key(function: &Function) -> Option<BoardKey> {
 /// Words in place of a serial number.
 const NO_SERIAL: &[&str] = &["na", "none", "unknown", "default", "tbd"];
 
-/// Not a placeholder: boards without a number of their own say `N/A`, repeat one character, or
-/// mask the part that tells them apart.
-fn is_serial(text: &str) -> bool {
+/// Whether `text` is a number of one board and not a placeholder: boards without a number of
+/// their own say `N/A`, repeat one character, or mask the part that tells them apart.
+#[must_use]
+pub fn is_serial(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " -_/.:".contains(c);
     if !text.chars().all(plain) || text.contains("XXXX") {
         return false;
