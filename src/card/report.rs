@@ -1,5 +1,6 @@
 //! The report of one card. A value that could not be read is `None`; nothing is invented.
 
+use super::error::CardError;
 use crate::access::Way;
 use crate::identity::{Guid, Mac, Psid};
 use crate::image::{HwId, RomInfo, SecurityAttribute};
@@ -24,17 +25,6 @@ pub enum UpdatePath {
     Component,
     /// Only through direct flash access (ConnectX-3, recovery).
     Direct,
-}
-
-/// Why something about a card could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CardError {
-    /// Stable word for programs: `lockdown`, `not_root`, `no_access`, `recovery`, `gone`, …
-    pub code: &'static str,
-    /// What happened: file or device, register or offset, expected and found.
-    pub message: String,
-    /// What to do about it.
-    pub advice: Option<String>,
 }
 
 /// One card.
@@ -70,8 +60,10 @@ pub struct CardReport {
     pub psid: Option<Psid>,
     /// Board written at the factory, where it differs.
     pub original_psid: Option<Psid>,
-    /// Base MAC.
+    /// Base MAC, as it is in force.
     pub base_mac: Option<Mac>,
+    /// Base MAC written at the factory; `None` when it never was.
+    pub original_base_mac: Option<Mac>,
     /// Base GUID.
     pub base_guid: Option<Guid>,
     /// MAC of port 1 and 2, on chips that keep one a port.
@@ -80,7 +72,7 @@ pub struct CardReport {
     pub port_guids: [Option<Guid>; 2],
     /// Versions.
     pub firmware: Firmware,
-    /// Expansion ROMs of the stored firmware.
+    /// Expansion ROMs of the running firmware, or of the stored one when read from flash.
     pub roms: Vec<RomInfo>,
     /// Security attributes of the running firmware.
     pub security: Vec<SecurityAttribute>,
@@ -92,6 +84,17 @@ pub struct CardReport {
     pub update_path: Option<UpdatePath>,
     /// PCIe link.
     pub link: Option<crate::pci::Link>,
+    /// Things a careful user should know that are no errors.
+    pub warnings: Vec<String>,
     /// The first thing that could not be read, with its reason.
     pub error: Option<CardError>,
+}
+
+impl CardReport {
+    /// Keeps `error` if it is the first one.
+    pub(super) fn note(&mut self, error: impl Into<CardError>) {
+        let error = error.into();
+        log::debug!("{}: {}: {}", self.device, error.code, error.message);
+        self.error.get_or_insert(error);
+    }
 }

@@ -55,6 +55,7 @@ pub fn card(chip: &str, psid: &str, version: &str) -> CardReport {
         psid: Psid::new(psid),
         original_psid: None,
         base_mac: Mac::new(0x0c42_a100_0010),
+        original_base_mac: Mac::new(0x0c42_a100_0010),
         base_guid: None,
         port_macs: [None; 2],
         port_guids: [None; 2],
@@ -75,6 +76,7 @@ pub fn card(chip: &str, psid: &str, version: &str) -> CardReport {
             max_width: Some(8),
             limited_by: Some(Limit::Slot),
         }),
+        warnings: Vec::new(),
         error: None,
     }
 }

@@ -1,0 +1,190 @@
+//! Why something about a card could not be read: a stable word, the typed error's own message,
+//! and what to do about it.
+
+use std::io::ErrorKind;
+
+use crate::access::{AccessError, GatewayError, IcmdError, RegisterError};
+use crate::image::ImageError;
+use crate::pci::ConfigError;
+
+/// Why something about a card could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardError {
+    /// Stable word for programs: `lockdown`, `not_root`, `no_capability`, `semaphore_busy`,
+    /// `recovery`, `gone`, `firmware_not_ready`, `flash_unreadable`, ….
+    pub code: &'static str,
+    /// What happened: file or device, register or offset, expected and found.
+    pub message: String,
+    /// What to do about it.
+    pub advice: Option<String>,
+}
+
+impl CardError {
+    /// An error with advice.
+    pub(super) fn new(code: &'static str, message: impl Into<String>, advice: &str) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            advice: (!advice.is_empty()).then(|| advice.to_owned()),
+        }
+    }
+
+    /// The chip's boot ROM found no usable image.
+    pub(super) fn recovery(chip: &str) -> Self {
+        Self::new(
+            "recovery",
+            format!("{chip} is in flash recovery: no firmware runs on it"),
+            "name the image made for this board explicitly, with its GUID and MAC; a cold boot (the \
+             machine without power) follows",
+        )
+    }
+
+    /// The survey's own thread for a card broke down.
+    pub(super) fn internal(device: &str) -> Self {
+        Self::new(
+            "internal",
+            format!("the query of {device} broke down"),
+            "this is a defect of cxfw; please report it with the output of -vv",
+        )
+    }
+}
+
+impl From<&RegisterError> for CardError {
+    fn from(error: &RegisterError) -> Self {
+        let command = match error {
+            RegisterError::Transport { reason, .. } => reason.downcast_ref::<IcmdError>(),
+            _ => None,
+        };
+        match command {
+            Some(IcmdError::Access(error)) => return error.into(),
+            Some(IcmdError::NotReady { .. } | IcmdError::Timeout { .. }) => {
+                return Self::new(
+                    "firmware_not_ready",
+                    error.to_string(),
+                    "wait a moment and query again; if it stays so, a cold boot helps",
+                );
+            }
+            _ => {}
+        }
+        let (code, advice) = if error.is_unsupported() {
+            (
+                "register_unsupported",
+                "newer firmware has this register; what it holds is shown as unknown",
+            )
+        } else {
+            (
+                "register_failed",
+                "query again; if it stays so, restart the machine",
+            )
+        };
+        Self::new(code, error.to_string(), advice)
+    }
+}
+
+impl From<&ImageError> for CardError {
+    /// The flash could not be read or holds no valid image.
+    fn from(error: &ImageError) -> Self {
+        let code = match error {
+            ImageError::Read { .. } => "flash_unreadable",
+            _ => "no_valid_image",
+        };
+        Self::new(
+            code,
+            format!("flash: {error}"),
+            "query again; if it stays so, the flash needs an image written directly",
+        )
+    }
+}
+
+impl From<&ConfigError> for CardError {
+    fn from(error: &ConfigError) -> Self {
+        let (code, advice) = match error {
+            ConfigError::NotWritable {
+                lockdown: Some(_), ..
+            } => (
+                "lockdown",
+                "the kernel is locked down (Secure Boot), which forbids writing configuration \
+                 space: update through the driver (devlink, with an MFA2 file) or a signed helper \
+                 module, or boot without lockdown",
+            ),
+            ConfigError::NotWritable { source, .. } | ConfigError::Open { source, .. }
+                if source.kind() == ErrorKind::PermissionDenied =>
+            {
+                ("not_root", "run as root")
+            }
+            ConfigError::NotWritable { .. } => ("not_writable", "run as root, outside a sandbox"),
+            ConfigError::Open { .. } => (
+                "cannot_open",
+                "check that the device is still on the bus (lspci) and run as root",
+            ),
+            ConfigError::Transfer { .. } => (
+                "config_failed",
+                "query again; if it stays so, restart the machine",
+            ),
+            ConfigError::Gone { .. } => (
+                "gone",
+                "the device fell off the bus: look at the kernel log, then restart the machine",
+            ),
+        };
+        Self::new(code, error.to_string(), advice)
+    }
+}
+
+impl From<&AccessError> for CardError {
+    fn from(error: &AccessError) -> Self {
+        let (code, advice) = match error {
+            AccessError::Config(error) => return error.into(),
+            AccessError::NoWay { .. } | AccessError::UnsupportedSpace { .. } => (
+                "no_capability",
+                "the chip shows no way in; if it hangs, a cold boot (the machine without power) \
+                 helps",
+            ),
+            AccessError::SemaphoreHeld { .. }
+            | AccessError::TokenHeld { .. }
+            | AccessError::GatewayHeld { .. } => (
+                "semaphore_busy",
+                "let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead \
+                 one left it held and a restart of the machine frees it",
+            ),
+            AccessError::SecureHost { .. } => (
+                "secure_host",
+                "the owner locked the card; it opens with the owner's key only",
+            ),
+            AccessError::LockFile { .. } => (
+                "lock_file",
+                "run as root, or name another folder with --lock-dir",
+            ),
+            _ => (
+                "access_failed",
+                "query again; if it stays so, restart the machine",
+            ),
+        };
+        Self::new(code, error.to_string(), advice)
+    }
+}
+
+impl From<&GatewayError> for CardError {
+    fn from(error: &GatewayError) -> Self {
+        let (code, advice) = match error {
+            GatewayError::Access(error) => return error.into(),
+            GatewayError::Locked { .. } | GatewayError::Busy { .. } => (
+                "semaphore_busy",
+                "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash \
+                 locked and a restart of the machine frees it",
+            ),
+            GatewayError::Closed { .. } | GatewayError::NoWindow { .. } => (
+                "flash_closed",
+                "this card does not let tools at its flash; its vendor can",
+            ),
+            GatewayError::FirmwareRuns { .. } => (
+                "flash_in_use",
+                "the firmware has to tell its version itself; newer firmware does",
+            ),
+            GatewayError::NoFlash { .. } | GatewayError::UnknownCapacity { .. } => (
+                "flash_unreadable",
+                "query again; if it stays so, the flash part may be failing",
+            ),
+        };
+        Self::new(code, error.to_string(), advice)
+    }
+}

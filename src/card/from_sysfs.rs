@@ -1,0 +1,60 @@
+//! What the kernel says of a card, for anybody to read: version and PSID as the RDMA driver
+//! reported them (device-access 1.1). It is what is left to show when the card cannot be opened,
+//! the running version of chips whose firmware has no other way to tell, and a second witness of
+//! the PSID.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::identity::Psid;
+use crate::pci;
+use crate::version::FwVersion;
+
+/// Most bytes read from an attribute.
+const ATTRIBUTE_LIMIT: u64 = 256;
+
+/// Version and PSID in sysfs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct KernelFacts {
+    /// What runs (`fw_ver`).
+    pub running: Option<FwVersion>,
+    /// Board (`board_id`).
+    pub psid: Option<Psid>,
+}
+
+/// Reads them from the first RDMA device of the card that tells.
+pub(super) fn read(card: &pci::Card) -> KernelFacts {
+    let mut facts = KernelFacts::default();
+    for function in &card.functions {
+        for rdma in &function.rdma {
+            let device = function.path.join("infiniband").join(rdma);
+            facts.running = facts.running.or_else(|| version(&device));
+            facts.psid = facts.psid.or_else(|| psid(&device));
+        }
+    }
+    facts
+}
+
+fn version(device: &Path) -> Option<FwVersion> {
+    let version: FwVersion = attribute(device, "fw_ver")?.parse().ok()?;
+    (!version.is_zero()).then_some(version)
+}
+
+/// Placeholders such as `n/a` name no board.
+fn psid(device: &Path) -> Option<Psid> {
+    let text = attribute(device, "board_id")?;
+    let is_name = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && text.bytes().any(|b| b.is_ascii_digit());
+    if is_name { Psid::new(&text) } else { None }
+}
+
+fn attribute(device: &Path, name: &str) -> Option<String> {
+    let mut text = String::new();
+    File::open(device.join(name))
+        .ok()?
+        .take(ATTRIBUTE_LIMIT)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text.trim().to_owned())
+}

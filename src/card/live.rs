@@ -1,0 +1,195 @@
+//! A card read through its running firmware, with as few registers as the report needs: each one
+//! costs a hundred config cycles and more.
+//!
+//! | shown | register |
+//! |---|---|
+//! | running version, PSID, ROMs, security, factory MAC | MGIR |
+//! | whether the firmware takes updates | MCAM |
+//! | stored version and its date | MCQS, MCQI of the pending boot image |
+//! | base MAC and GUID | MNVDA |
+//! | part number, description | MQIS, then VPD |
+//!
+//! (device-access 4.12)
+
+use crate::access::{RegisterAccess, RegisterError, read_register};
+use crate::identity::{Guid, Mac};
+use crate::image::{HwId, RomInfo, SecurityAttribute};
+use crate::model;
+use crate::registers::mgir::Rom;
+use crate::registers::mqis::InfoType;
+use crate::registers::{Mcam, Mcc, Mcda, Mcqi, Mcqs, Mgir, Mnvda, Mqis, Register};
+
+use super::boot_image::BootImage;
+use super::report::{CardReport, UpdatePath};
+
+/// Longest text MQIS is asked for; descriptions have at most 256 characters.
+const TEXT_LIMIT: u16 = 256;
+
+/// Fills the report from the running firmware. Each part stands alone: one that fails leaves its
+/// fields empty and its reason in the report.
+pub(super) fn read(registers: &dyn RegisterAccess, report: &mut CardReport) {
+    let mgir = match read_register(registers, &Mgir::default()) {
+        Ok(mgir) => mgir,
+        Err(error) => return report.note(&error),
+    };
+    from_mgir(&mgir, report);
+    if let Err(error) = stored(registers, &mgir, report) {
+        report.note(&error);
+    }
+    if let Err(error) = addresses(registers, report) {
+        report.note(&error);
+    }
+    for (info_type, field) in [
+        (InfoType::ModelName, &mut report.part_number),
+        (InfoType::ModelDescription, &mut report.description),
+    ] {
+        // VPD stands in for a text the firmware does not have.
+        if let Ok(Some(text)) = board_text(registers, info_type) {
+            *field = Some(text);
+        }
+    }
+}
+
+fn from_mgir(mgir: &Mgir, report: &mut CardReport) {
+    report.firmware.running = mgir.fw_version();
+    report.psid = mgir.psid();
+    report.original_base_mac = mgir.manufacturing_base_mac();
+    report.roms = mgir.roms().iter().map(rom).collect();
+    report.security = security(mgir);
+    if report.hw_id.is_none() {
+        report.hw_id = u8::try_from(mgir.device_hw_revision)
+            .ok()
+            .map(|revision| HwId {
+                id: mgir.hw_dev_id,
+                revision,
+            });
+    }
+    report.model = report.model.or_else(|| model::by_hw_id(mgir.hw_dev_id));
+    report.format = report.model.map(|model| model.format);
+    if report.original_base_mac.is_none() {
+        report.warnings.push(
+            "the base MAC was never set at the factory (manufacturing base MAC is empty)"
+                .to_owned(),
+        );
+    }
+}
+
+fn rom(rom: &Rom) -> RomInfo {
+    RomInfo {
+        product_id: u16::from(rom.kind.code()),
+        kind: rom.kind.to_string(),
+        version: vec![
+            u32::from(rom.major),
+            u32::from(rom.minor),
+            u32::from(rom.build),
+        ],
+        cpu: Some(rom.arch),
+        port: None,
+        protocol: None,
+        device_id: None,
+    }
+}
+
+/// Words of the security line: what the firmware is, then `debug` and `dev`, which mean nothing
+/// on firmware that is neither secured nor signed (images 5.3).
+#[must_use]
+pub fn security(mgir: &Mgir) -> Vec<SecurityAttribute> {
+    let mut words = Vec::new();
+    if mgir.secured {
+        words.push(SecurityAttribute::SecureFw);
+    } else if mgir.signed_fw {
+        words.push(SecurityAttribute::SignedFw);
+    } else {
+        return words;
+    }
+    if mgir.debug {
+        words.push(SecurityAttribute::Debug);
+    }
+    if mgir.dev {
+        words.push(SecurityAttribute::Dev);
+    }
+    words
+}
+
+/// The first register of the update path that MCAM (group 0) does not list; `None` when the
+/// firmware takes updates (device-access 4.12).
+#[must_use]
+pub fn missing_for_update(mcam: &Mcam) -> Option<&'static str> {
+    [
+        (Mgir::ID, Mgir::NAME),
+        (Mcqs::ID, Mcqs::NAME),
+        (Mcqi::ID, Mcqi::NAME),
+        (Mcc::ID, Mcc::NAME),
+        (Mcda::ID, Mcda::NAME),
+        (Mqis::ID, Mqis::NAME),
+    ]
+    .into_iter()
+    .find(|&(id, _)| !mcam.has_register(id))
+    .map(|(_, name)| name)
+}
+
+/// What boots next, where the firmware keeps account of it. Firmware that does not, cannot take
+/// updates either and is burned directly.
+fn stored(
+    registers: &dyn RegisterAccess,
+    mgir: &Mgir,
+    report: &mut CardReport,
+) -> Result<(), RegisterError> {
+    report.update_path = Some(UpdatePath::Direct);
+    let mcam = match read_register(registers, &Mcam::default()) {
+        Err(error) if error.is_unsupported() => return Ok(()),
+        result => result?,
+    };
+    if missing_for_update(&mcam).is_some() {
+        return Ok(());
+    }
+    let Some(boot_image) = BootImage::find(registers)? else {
+        return Ok(());
+    };
+    report.update_path = Some(UpdatePath::Component);
+    match boot_image.stored(registers)? {
+        Some(stored) => {
+            report.firmware.stored = stored.version;
+            report.firmware.date = stored.date;
+        }
+        None => report.firmware.stored = report.firmware.running,
+    }
+    let runs_what_is_stored = report.firmware.stored == report.firmware.running;
+    if report.firmware.date.is_none() && runs_what_is_stored {
+        report.firmware.date = mgir.date();
+    }
+    Ok(())
+}
+
+fn addresses(registers: &dyn RegisterAccess, report: &mut CardReport) -> Result<(), RegisterError> {
+    let size = 16;
+    let request = Mnvda::request_current(Mnvda::BASE_ADDRESSES, size);
+    if let Some(base) = read_register(registers, &request)?.base_addresses() {
+        report.base_mac = Mac::new(base.mac);
+        report.base_guid = Guid::new(base.guid);
+    }
+    Ok(())
+}
+
+/// A text of the board; `None` when the firmware has none.
+fn board_text(
+    registers: &dyn RegisterAccess,
+    info_type: InfoType,
+) -> Result<Option<String>, RegisterError> {
+    let mut text = Vec::new();
+    let mut offset = 0;
+    loop {
+        let answer = read_register(registers, &Mqis::request(info_type, offset))?;
+        let piece = answer.piece();
+        text.extend_from_slice(piece);
+        offset = offset.saturating_add(Mqis::PIECE);
+        let end = answer.info_length.min(TEXT_LIMIT);
+        if piece.is_empty() || piece.contains(&0) || offset >= end {
+            text.truncate(usize::from(end));
+            break;
+        }
+    }
+    let text = crate::bytes::text(&text);
+    let text = text.trim();
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}

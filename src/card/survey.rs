@@ -1,0 +1,223 @@
+//! Reading all cards of a host at once, one thread a card: a card that fails, or breaks the
+//! thread that reads it, never stops the others.
+
+use crate::access::{Device, RecoveryState};
+use crate::model::{self, Model};
+use crate::pci::inventory::is_serial;
+use crate::pci::vpd::Vpd;
+use crate::pci::{self, CardKind, ConfigSource, Link};
+use crate::sys::Roots;
+
+use super::error::CardError;
+use super::from_sysfs::{self, KernelFacts};
+use super::report::{CardReport, Firmware, UpdatePath};
+use super::{from_flash, live};
+
+/// One card: where it is, the way to its insides if there is one, and what it says of itself.
+pub struct Card {
+    /// Its functions.
+    pub pci: pci::Card,
+    /// Open way to the chip; `None` when it could not be opened.
+    pub device: Option<Device>,
+    /// What was read.
+    pub report: CardReport,
+}
+
+/// Reads every card, in the order given.
+///
+/// `roots` says where lock files are: what a dead process left held on a card is found and freed
+/// by them.
+#[must_use]
+pub fn survey(cards: &[pci::Card], source: &dyn ConfigSource, roots: &Roots) -> Vec<Card> {
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = cards
+            .iter()
+            .map(|card| scope.spawn(move || read(card, source, roots)))
+            .collect();
+        readers
+            .into_iter()
+            .zip(cards)
+            .map(|(reader, card)| reader.join().unwrap_or_else(|_| broken(card)))
+            .collect()
+    })
+}
+
+/// A card whose reader broke down.
+fn broken(card: &pci::Card) -> Card {
+    let mut report = outside(card);
+    report.note(CardError::internal(&report.device));
+    Card {
+        pci: card.clone(),
+        device: None,
+        report,
+    }
+}
+
+fn read(card: &pci::Card, source: &dyn ConfigSource, roots: &Roots) -> Card {
+    let mut report = outside(card);
+    vpd(card, &mut report);
+    let device = match open(card, source, roots, report.model) {
+        Ok(device) => {
+            inside(&device, &mut report);
+            Some(device)
+        }
+        Err(error) => {
+            report.note(error);
+            None
+        }
+    };
+    second_witness(&from_sysfs::read(card), &mut report);
+    Card {
+        pci: card.clone(),
+        device,
+        report,
+    }
+}
+
+/// The report as far as enumeration tells.
+fn outside(card: &pci::Card) -> CardReport {
+    let first = card.functions.first();
+    let names = |list: fn(&pci::Function) -> &Vec<String>| {
+        card.functions.iter().flat_map(list).cloned().collect()
+    };
+    let device_id = first.map_or(0, |function| function.device);
+    CardReport {
+        device: first.map_or_else(String::new, |function| function.address.to_string()),
+        functions: card
+            .functions
+            .iter()
+            .map(|function| function.address.to_string())
+            .collect(),
+        net: names(|function| &function.net),
+        rdma: names(|function| &function.rdma),
+        mst: Some(card.mst.clone()),
+        pci_id: first.map_or((0, 0), |function| (function.vendor, function.device)),
+        subsystem_id: first.map_or((0, 0), |function| {
+            (function.subsystem_vendor, function.subsystem_device)
+        }),
+        model: model::by_pci_id(device_id).or_else(|| model::by_recovery_id(device_id)),
+        hw_id: None,
+        recovery: card.kind == CardKind::Recovery,
+        part_number: None,
+        description: None,
+        serial: None,
+        psid: None,
+        original_psid: None,
+        base_mac: None,
+        original_base_mac: None,
+        base_guid: None,
+        port_macs: [None; 2],
+        port_guids: [None; 2],
+        firmware: Firmware::default(),
+        roms: Vec::new(),
+        security: Vec::new(),
+        format: None,
+        access: None,
+        update_path: None,
+        link: first.and_then(Link::read),
+        warnings: Vec::new(),
+        error: None,
+    }
+}
+
+/// A report of nothing, for tests.
+#[cfg(test)]
+pub(super) fn blank() -> CardReport {
+    outside(&pci::Card {
+        functions: Vec::new(),
+        kind: CardKind::Functional,
+        mst: String::new(),
+    })
+}
+
+/// Part number, serial number and description from VPD. A card without is nothing special.
+fn vpd(card: &pci::Card, report: &mut CardReport) {
+    let Some(vpd) = card.functions.first().and_then(|f| Vpd::read(f).ok()) else {
+        return;
+    };
+    report.part_number = vpd.part_number().filter(|text| is_serial(text));
+    report.serial = vpd.serial().filter(|text| is_serial(text));
+    report.description = Some(vpd.identifier.trim().to_owned()).filter(|text| !text.is_empty());
+}
+
+fn open(
+    card: &pci::Card,
+    source: &dyn ConfigSource,
+    roots: &Roots,
+    model: Option<&'static Model>,
+) -> Result<Device, CardError> {
+    let function = card
+        .functions
+        .first()
+        .ok_or_else(|| CardError::new("cannot_open", "the card has no function to open", ""))?;
+    let config = source
+        .open(function.address)
+        .map_err(|error| CardError::from(&error))?;
+    Device::open_shared(config, model, &roots.locks).map_err(|error| CardError::from(&error))
+}
+
+/// What the chip itself says.
+fn inside(device: &Device, report: &mut CardReport) {
+    report.access = Some(device.way());
+    match device.hw_id() {
+        Ok(hw_id) => {
+            report.hw_id = Some(hw_id);
+            report.model = report.model.or_else(|| model::by_hw_id(hw_id.id));
+        }
+        Err(error) => report.note(&error),
+    }
+    match device.recovery_state() {
+        Ok(state) => report.recovery |= state != RecoveryState::Running,
+        Err(error) => report.note(&error),
+    }
+    if report.recovery {
+        let chip = report.model.map_or("the chip", |model| model.long_name);
+        report.note(CardError::recovery(chip));
+        flash(device, report);
+    } else if let Some(registers) = device.registers() {
+        live::read(registers, report);
+    } else {
+        flash(device, report);
+    }
+}
+
+/// What the flash says. Burning such a card takes direct flash access.
+fn flash(device: &Device, report: &mut CardReport) {
+    let Some(model) = report.model else {
+        return report.note(CardError::new(
+            "unknown_chip",
+            "the chip is unknown and no firmware answers, so its flash cannot be read",
+            "a newer cxfw may know it",
+        ));
+    };
+    report.update_path = Some(UpdatePath::Direct);
+    match device.flash(model) {
+        Ok(flash) => {
+            if let Err(error) = from_flash::read(&flash, model.format, report) {
+                report.note(&error);
+            }
+        }
+        Err(error) => report.note(&error),
+    }
+}
+
+/// What the kernel says fills in what the card did not, and must not contradict it: a card whose
+/// PSID is in doubt is not burned.
+fn second_witness(kernel: &KernelFacts, report: &mut CardReport) {
+    if report.recovery {
+        return;
+    }
+    report.firmware.running = report.firmware.running.or(kernel.running);
+    match (&report.psid, &kernel.psid) {
+        (None, Some(psid)) => report.psid = Some(psid.clone()),
+        (Some(card), Some(psid)) if card != psid => {
+            report.update_path = None;
+            report.note(CardError::new(
+                "psid_conflict",
+                format!("the card says its PSID is {card}, the driver says {psid}"),
+                "reload the driver or restart the machine, then query again",
+            ));
+        }
+        _ => {}
+    }
+}
