@@ -3,8 +3,11 @@
 //! A burn is a pure plan first, then steps; at every instant one valid image is bootable, and
 //! every way out says what state the card is in. One card, one burn at a time ([`lock`]).
 
+pub mod activation;
 pub mod cancel;
+pub mod component;
 pub mod lock;
 
+pub use activation::Activation;
 pub use cancel::Cancel;
 pub use lock::{CardLock, LockError};

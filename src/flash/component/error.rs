@@ -1,0 +1,252 @@
+//! What can go wrong in a firmware-controlled burn, at which step, and what the card is left with.
+
+use std::time::Duration;
+
+use crate::access::RegisterError;
+use crate::flash::lock::LockError;
+use crate::registers::mcc::ControlState;
+use crate::registers::mcqs::Owner;
+use crate::registers::mirc;
+use crate::version::FwVersion;
+
+use super::codes::FirmwareError;
+use super::preflight::Refusal;
+use super::steps::Step;
+
+/// A burn that did not end well.
+///
+/// Shown as its fault; [`BurnError::state`] tells the rest.
+#[derive(Debug, thiserror::Error)]
+#[error("{fault}")]
+pub struct BurnError {
+    /// What went wrong.
+    #[source]
+    pub fault: Fault,
+    /// The step that failed.
+    pub failed: Step,
+    /// The last step that succeeded.
+    pub succeeded: Option<Step>,
+    /// What the card boots now.
+    pub boots: Boots,
+    /// What could not be taken back on the card (an update handle that stays locked).
+    pub left_open: Option<String>,
+}
+
+/// What a card boots after a burn that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boots {
+    /// Its old firmware: nothing was activated.
+    Old(Option<FwVersion>),
+    /// The new image, as far as the card answered: it was activated before the fault.
+    New(FwVersion),
+    /// Not known: the fault came while the new image was being activated.
+    Unknown,
+}
+
+impl std::fmt::Display for Boots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Old(Some(version)) => write!(f, "the card still boots {version}"),
+            Self::Old(None) => write!(f, "the card still boots its old firmware"),
+            Self::New(version) => write!(f, "the card boots {version} next"),
+            Self::Unknown => write!(
+                f,
+                "whether the card boots the old or the new firmware is not known; query it"
+            ),
+        }
+    }
+}
+
+/// What went wrong in a burn.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Image and card do not go together; nothing was sent.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The card runs no firmware that takes an image.
+    #[error("the firmware on this card does not take an image: {missing} is missing")]
+    NoFirmwareControl {
+        /// The register or interface that is not there.
+        missing: &'static str,
+    },
+    /// The flash-programming semaphore could not be taken.
+    #[error("the card's flash semaphore could not be taken: {0}")]
+    Semaphore(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The chip itself could not be reached.
+    #[error("the card cannot be reached: {0}")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Somebody else has an update in progress.
+    #[error(
+        "another update has the card: {owner} (host {host}), last command {seconds} s ago, state {state}"
+    )]
+    Busy {
+        /// Who, as MCC tells.
+        owner: Owner,
+        /// Host of the owner.
+        host: u8,
+        /// Seconds since its last command.
+        seconds: u16,
+        /// State of its update.
+        state: ControlState,
+    },
+    /// The firmware refused a step with an MCC error code.
+    #[error("{0}")]
+    Firmware(FirmwareError),
+    /// A register could not be sent.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The update is in a state no step leads to.
+    #[error("the update is in state {found} where {expected} was expected")]
+    State {
+        /// What the step leads to.
+        expected: ControlState,
+        /// What the card says.
+        found: ControlState,
+    },
+    /// A step did not end in time.
+    #[error("Time-out reached while waiting for the FSM to be updated: state {state} after {} s, {wanted} wanted", waited.as_secs())]
+    TimeOut {
+        /// What the card says.
+        state: ControlState,
+        /// What was waited for.
+        wanted: ControlState,
+        /// How long.
+        waited: Duration,
+    },
+    /// The staged update could not be taken back.
+    #[error("the staged update could not be taken back: MIRC answers {0}")]
+    Reactivation(mirc::Status),
+    /// Somebody asked to stop.
+    #[error("Interrupted")]
+    Cancelled,
+    /// The card's lock file could not be kept.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Burned, activated, and yet the card does not hold the image.
+    #[error("the card took the image, but says it stores {} instead of {expected}",
+        found.map_or_else(|| "nothing readable".to_owned(), |found| found.to_string()))]
+    NotStored {
+        /// The image's version.
+        expected: FwVersion,
+        /// What the card says.
+        found: Option<FwVersion>,
+    },
+}
+
+impl BurnError {
+    /// A fault before anything was sent to the card.
+    pub(super) fn before(step: Step, succeeded: Option<Step>, fault: impl Into<Fault>) -> Self {
+        Self {
+            fault: fault.into(),
+            failed: step,
+            succeeded,
+            boots: Boots::Old(None),
+            left_open: None,
+        }
+    }
+
+    /// Stable word for programs.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.fault.reason()
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        self.fault.advice()
+    }
+
+    /// The user stopped it.
+    #[must_use]
+    pub const fn is_interrupted(&self) -> bool {
+        matches!(self.fault, Fault::Cancelled)
+    }
+
+    /// Image and card do not go together, so nothing was sent.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self.fault, Fault::Refused(_))
+    }
+
+    /// Where it stopped and what state the card is in, one sentence.
+    #[must_use]
+    pub fn state(&self) -> String {
+        let succeeded = self
+            .succeeded
+            .map(|step| format!(" (last done: {step})"))
+            .unwrap_or_default();
+        let left_open = self
+            .left_open
+            .as_ref()
+            .map(|what| format!("; {what}"))
+            .unwrap_or_default();
+        format!(
+            "stopped at {}{succeeded}; {}{left_open}",
+            self.failed, self.boots
+        )
+    }
+}
+
+impl Fault {
+    /// The firmware answered, and said no: what was asked of it did not happen.
+    pub(super) fn is_refusal_by_firmware(&self) -> bool {
+        match self {
+            Self::Firmware(_) => true,
+            Self::Register(error) => error.status().is_some(),
+            _ => false,
+        }
+    }
+
+    /// Stable word for programs.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.reason(),
+            Self::NoFirmwareControl { .. } => "no_firmware_control",
+            Self::Semaphore(_) => "semaphore_busy",
+            Self::Unreachable(_) => "unreachable",
+            Self::Busy { .. } => "update_in_progress",
+            Self::Firmware(error) => error.reason(),
+            Self::Register(_) => "register_failed",
+            Self::State { .. } => "unexpected_state",
+            Self::TimeOut { .. } => "timeout",
+            Self::Reactivation(_) => "reactivation_failed",
+            Self::Cancelled => "interrupted",
+            Self::Lock(_) => "card_locked",
+            Self::NotStored { .. } => "flash_not_changed",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.advice(),
+            Self::Firmware(error) => error.advice(),
+            Self::Lock(error) => return error.advice(),
+            Self::NoFirmwareControl { .. } => {
+                "this firmware is updated by direct flash access only"
+            }
+            Self::Semaphore(_) => {
+                "another tool holds the flash: let it end; if none runs, a dead one left it locked"
+            }
+            Self::Busy { .. } => {
+                "let the other update end; if its owner is dead, --release-stale-lock takes the \
+                 handle away from it"
+            }
+            Self::Unreachable(_) | Self::Register(_) | Self::State { .. } => {
+                "query the card and run the update again; if it does not answer, restart the machine"
+            }
+            Self::TimeOut { .. } => {
+                "wait a few minutes, query the card and run the update again"
+            }
+            Self::Reactivation(_) => "restart the machine to activate what is staged",
+            Self::Cancelled => "run the update again when convenient",
+            Self::NotStored { .. } => {
+                "query the card; if it shows the old version, run the update again"
+            }
+        }
+        .to_owned()
+    }
+}

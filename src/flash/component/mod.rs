@@ -1,0 +1,182 @@
+//! The firmware-controlled burn: the running firmware takes the image (MCC, MCDA), checks it and
+//! writes it to the slot that does not run (burn 7).
+//!
+//! The image is verified as a whole and against the card first ([`preflight`]), which gives the
+//! plan ([`steps`]); only then the first byte is sent. The start pattern travels as 0xff and is
+//! written by the firmware at the end, so a burn that is broken off anywhere leaves the old image
+//! the only bootable one. Every error says at which step, and what the card boots ([`error`]).
+//!
+//! One burn holds, from the outside in: the card's lock file ([`CardLock`]), the card's
+//! flash-programming semaphore, the update handle ([`session`]). All three are given back on
+//! every way out.
+
+mod codes;
+mod error;
+mod pacing;
+mod patient;
+mod preflight;
+mod run;
+mod session;
+mod steps;
+mod target;
+mod transfer;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod preflight_tests;
+#[cfg(test)]
+mod tests;
+
+pub use codes::FirmwareError;
+pub use error::{Boots, BurnError, Fault};
+pub use pacing::Pacing;
+pub use preflight::{Cleared, Refusal, Target, preflight};
+pub use steps::{Plan, Step};
+
+use std::time::{Duration, Instant};
+
+use crate::access::{Device, RegisterAccess};
+use crate::flash::activation::Activation;
+use crate::flash::cancel::Cancel;
+use crate::flash::lock::CardLock;
+use crate::progress::Sink;
+use crate::version::FwVersion;
+
+use patient::Patient;
+
+/// What to do when somebody has the card's update handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BusyHandle {
+    /// Say who, and stop.
+    #[default]
+    Refuse,
+    /// Take it away. Whoever owns it may be alive: only on the user's explicit word.
+    ForceRelease,
+}
+
+/// What to do when an update is staged that has not been activated yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StagedUpdate {
+    /// Leave it. The firmware decides whether it takes another one on top.
+    #[default]
+    Leave,
+    /// Take it back first, where the firmware can (MIRC).
+    TakeBack,
+}
+
+/// How a burn is done. Needs the card's lock, so that none is done without.
+#[derive(Debug, Clone, Copy)]
+pub struct BurnOptions<'a> {
+    /// The card's lock, held by the caller.
+    pub lock: &'a CardLock,
+    /// When somebody has the update handle.
+    pub busy_handle: BusyHandle,
+    /// When an update is staged already.
+    pub staged_update: StagedUpdate,
+    /// Waits.
+    pub pacing: Pacing,
+}
+
+impl<'a> BurnOptions<'a> {
+    /// The careful way, under this lock.
+    #[must_use]
+    pub fn under(lock: &'a CardLock) -> Self {
+        Self {
+            lock,
+            busy_handle: BusyHandle::default(),
+            staged_update: StagedUpdate::default(),
+            pacing: Pacing::default(),
+        }
+    }
+}
+
+/// A burn that ended well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Burned {
+    /// What was stored before.
+    pub from: Option<FwVersion>,
+    /// What is stored now, as read back from the card.
+    pub to: FwVersion,
+    /// What makes it run.
+    pub activation: Activation,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// Verifies `image` against the card and plans its burn; nothing is written.
+///
+/// # Errors
+/// [`BurnError`]: the card could not be read, or image and card do not go together.
+pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
+    let (_, cleared) = prepare(device, image, options)?;
+    Ok(cleared.plan)
+}
+
+/// Burns `image`.
+///
+/// Events: [`Event::Started`], then the phases initialize, write, verify, activate.
+///
+/// # Errors
+/// [`BurnError`]. Whatever was begun on the card has been taken back, or the error says what could
+/// not be.
+pub fn burn(
+    device: &Device,
+    image: &[u8],
+    options: &BurnOptions<'_>,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<Burned, BurnError> {
+    let started = Instant::now();
+    let (registers, cleared) = prepare(device, image, options)?;
+    let semaphore = device.flash_semaphore().map_err(|error| BurnError {
+        boots: Boots::Old(cleared.plan.stored),
+        ..BurnError::before(
+            Step::TakeSemaphore,
+            Some(Step::CheckImage),
+            Fault::Semaphore(error.into()),
+        )
+    })?;
+    let result = run::run(registers, &cleared, options, cancel, sink);
+    drop(semaphore);
+    let activation = result?;
+    Ok(Burned {
+        from: cleared.plan.stored,
+        to: cleared.plan.to,
+        activation,
+        elapsed: started.elapsed(),
+    })
+}
+
+/// Reads the card, checks the image against it, plans.
+fn prepare<'d>(
+    device: &'d Device,
+    image: &[u8],
+    options: &BurnOptions<'_>,
+) -> Result<(&'d dyn RegisterAccess, Cleared), BurnError> {
+    let unread = |fault: Fault| BurnError::before(Step::ReadCard, None, fault);
+    let registers = device.registers().ok_or_else(|| {
+        unread(Fault::NoFirmwareControl {
+            missing: "running firmware",
+        })
+    })?;
+    let hw_id = device
+        .hw_id()
+        .map_err(|error| unread(Fault::Unreachable(error.into())))?;
+    let patient = Patient::new(registers, &options.pacing);
+    let target = target::read(&patient, hw_id).map_err(unread)?;
+    let cleared = check(image, &target, options)?;
+    Ok((registers, cleared))
+}
+
+/// Checks the image against what the card said and plans.
+fn check(image: &[u8], target: &Target, options: &BurnOptions<'_>) -> Result<Cleared, BurnError> {
+    let mut cleared = preflight(image, target).map_err(|refusal| BurnError {
+        boots: Boots::Old(target.stored),
+        ..BurnError::before(Step::CheckImage, Some(Step::ReadCard), refusal)
+    })?;
+    let staged = target.stored != target.running;
+    cleared.plan.reactivate =
+        staged && target.can_reactivate && options.staged_update == StagedUpdate::TakeBack;
+    Ok(cleared)
+}
