@@ -1,13 +1,15 @@
 //! FS2 images: header, BOOT2 and a chain of sections without gaps (images-fs2).
 
+use super::boot2;
 use super::canvas::{Canvas, padded_text, word_of};
-use super::crc::image_crc;
 use super::device_area::Place;
 use super::ini;
 use super::payload::payload;
 use super::rom;
 use super::{BuildError, Composition, ImageSpec};
-use crate::model::ImageFormat;
+use crate::image::crc::image_crc;
+use crate::image::marker::MARKER_A;
+use crate::image::section::fs2_kind::{GUID, IMAGE_INFO, ROM};
 use crate::pci::MELLANOX;
 use crate::version::{Date, FwVersion};
 
@@ -24,24 +26,16 @@ const MAX_SECTION: usize = 0x40_0000;
 /// `next` of the last section.
 const LAST: u32 = 0xff00_0000;
 
-/// Section types (images-fs2 4).
+/// Section types beside those that readers look into (images-fs2 4).
 const DDR: u32 = 1;
 const CONFIGURATION: u32 = 2;
-const ROM: u32 = 5;
-const GUID: u32 = 6;
 const FW_CONFIGURATION: u32 = 9;
-const IMAGE_INFO: u32 = 10;
-
-/// First 16 bytes of FS2 and FS3 images (images 1.2).
-pub(super) const MARKER_A: [u8; 16] = [
-    0x4d, 0x54, 0x46, 0x57, 0x8c, 0xdf, 0xd0, 0x00, 0xde, 0xad, 0x92, 0x70, 0x41, 0x54, 0xbe, 0xef,
-];
 
 pub(super) fn compose(spec: &ImageSpec, place: Place) -> Result<Composition, BuildError> {
     let mut image = Canvas::new(HEADER_SIZE, 0);
     image.put(0, &MARKER_A);
     image.word(FAILSAFE, failsafe_word(spec)?);
-    image.put(HEADER_SIZE, &boot2(0x400));
+    image.put(HEADER_SIZE, &boot2::stage(0x400));
     let blank = spec.device.addresses.is_none();
     let sections = sections(spec)?;
     let count = sections.len();
@@ -91,27 +85,9 @@ pub(super) fn compose(spec: &ImageSpec, place: Place) -> Result<Composition, Bui
     })
 }
 
-/// BOOT2 with `payload_size` bytes of payload (images-fs2 3); also of FS3 and FS4.
-pub(super) fn boot2(payload_size: usize) -> Vec<u8> {
-    let words = payload_size / 4;
-    let mut stage = Canvas::new(8, 0);
-    stage.word(4, words as u32);
-    stage.put(8, &payload("boot2", 4 * (words + 1)));
-    let crc = image_crc(stage.bytes());
-    stage.word(stage.len(), u32::from(crc));
-    stage.into_bytes()
-}
-
 /// Failsafe, and log2 of the chunk size (images-fs2 2.1).
 fn failsafe_word(spec: &ImageSpec) -> Result<u32, BuildError> {
-    if !CHUNK_LOG2.contains(&spec.slot_log2) {
-        return Err(BuildError::SlotSize {
-            format: ImageFormat::Fs2,
-            log2: spec.slot_log2,
-            least: *CHUNK_LOG2.start(),
-            most: *CHUNK_LOG2.end(),
-        });
-    }
+    spec.check_slot(CHUNK_LOG2)?;
     Ok(summed(8 | u32::from(spec.slot_log2 - CHUNK_LOG2.start())))
 }
 

@@ -2,19 +2,22 @@
 //!
 //! A [`ImageSpec`] says what an image claims to be; [`build_image`] gives the file a vendor would
 //! publish, [`flash_contents`] what a card's flash holds when it leaves the factory. The same spec
-//! gives the same bytes. One file a format ([`fs2`], [`fs3`], [`fs4`]), one for each thing the
+//! gives the same bytes. One file a format ([`fs2`] to [`fs5`]), one for each thing the
 //! formats share; [`mfa`] packs images into a bundle.
 //!
-//! Layouts follow images, images-fs2, images-fs3 and images-fs4. Code, keys and signatures are
+//! Layouts follow images, images-fs2, images-fs3 and images-fs4 (FS5 too). Code, keys and signatures are
 //! made up: an image of this builder runs on simulated cards only.
 
+mod boot2;
 mod canvas;
-mod crc;
 mod device_area;
+mod device_data;
 mod flash;
 mod fs2;
 mod fs3;
 mod fs4;
+mod fs5;
+mod hashes;
 mod ini;
 pub mod mfa;
 mod payload;
@@ -79,9 +82,6 @@ pub enum BuildError {
         /// Largest log2.
         most: u8,
     },
-    /// The builder does not make this format.
-    #[error("no builder for {0} images")]
-    Format(ImageFormat),
 }
 
 /// An image and its device data before they are laid into a file or a flash.
@@ -100,14 +100,14 @@ fn compose(spec: &ImageSpec, place: Place) -> Result<Composition, BuildError> {
         ImageFormat::Fs2 => fs2::compose(spec, place),
         ImageFormat::Fs3 => fs3::compose(spec, place),
         ImageFormat::Fs4 => fs4::compose(spec, place),
-        ImageFormat::Fs5 => Err(BuildError::Format(ImageFormat::Fs5)),
+        ImageFormat::Fs5 => fs5::compose(spec, place),
     }
 }
 
 /// The image as a file.
 ///
-/// FS3 and FS4 files end with their device data area, on a multiple of 64 KiB;
-/// [`FileForm::Reduced`] leaves it away where the format can do without (FS4).
+/// FS3 and later files end with their device data area, on a multiple of 64 KiB;
+/// [`FileForm::Reduced`] leaves it away where the format can do without (FS4, FS5).
 ///
 /// # Errors
 /// [`BuildError`]: a part of the spec does not fit its field or the format.
@@ -117,9 +117,12 @@ pub fn build_image(spec: &ImageSpec) -> Result<Vec<u8>, BuildError> {
         device,
         size,
     } = compose(spec, Place::EndOfFile)?;
-    let format = spec.model.format;
-    let reduced = format == ImageFormat::Fs4 && spec.form == FileForm::Reduced;
-    if format == ImageFormat::Fs2 || reduced {
+    let reduced = match spec.model.format {
+        ImageFormat::Fs2 => true,
+        ImageFormat::Fs3 => false,
+        ImageFormat::Fs4 | ImageFormat::Fs5 => spec.form == FileForm::Reduced,
+    };
+    if reduced {
         return Ok(image);
     }
     let size = usize::try_from(size).map_err(|_| BuildError::DoesNotFit {
@@ -135,3 +138,6 @@ pub fn build_image(spec: &ImageSpec) -> Result<Vec<u8>, BuildError> {
     }
     Ok(image)
 }
+
+#[cfg(test)]
+mod tests;

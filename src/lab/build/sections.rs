@@ -2,33 +2,27 @@
 //! (images-fs3 6 and 7), and the list of firmware sections in table order.
 
 use super::canvas::Canvas;
-use super::crc::image_crc;
 use super::ini;
 use super::payload::payload;
 use super::rom;
-use super::{Addresses, BuildError, DeviceData, ImageSpec, Security};
+use super::{BuildError, ImageSpec, Security};
+use crate::image::crc::image_crc;
 use crate::model::ImageFormat;
 use crate::pci::MELLANOX;
 use crate::version::{Date, FwVersion};
 
-/// Section types (images-fs3 4).
+/// Section types (images-fs3 4): those that readers look into, and those only a builder names.
 pub(super) mod kind {
+    pub use crate::image::section::kind::*;
+
     pub const PCI_CODE: u8 = 0x02;
     pub const MAIN_CODE: u8 = 0x03;
     pub const HW_BOOT_CFG: u8 = 0x08;
-    pub const IMAGE_INFO: u8 = 0x10;
     pub const FW_BOOT_CFG: u8 = 0x11;
-    pub const ROM_CODE: u8 = 0x18;
     pub const DBG_FW_INI: u8 = 0x30;
-    pub const IMAGE_SIGNATURE_256: u8 = 0xa0;
-    pub const PUBLIC_KEYS_2048: u8 = 0xa1;
     pub const FORBIDDEN_VERSIONS: u8 = 0xa2;
-    pub const IMAGE_SIGNATURE_512: u8 = 0xa3;
-    pub const PUBLIC_KEYS_4096: u8 = 0xa4;
     pub const RSA_PUBLIC_KEY: u8 = 0xa6;
     pub const RSA_4096_SIGNATURES: u8 = 0xa7;
-    pub const MFG_INFO: u8 = 0xe0;
-    pub const DEV_INFO: u8 = 0xe1;
     pub const VPD_R0: u8 = 0xe3;
     pub const NV_DATA_2: u8 = 0xe4;
     pub const FW_NV_LOG: u8 = 0xe5;
@@ -165,8 +159,8 @@ fn bcd_time((hour, minute, second): (u8, u8, u8)) -> u32 {
 
 /// The UID block of MFG_INFO and DEV_INFO (images-fs3 6.1): two ports for Connect-IB, base
 /// values for later chips.
-fn uids(spec: &ImageSpec, addresses: Option<&Addresses>) -> Vec<u8> {
-    let (guid, mac, count) = addresses.map_or((0, 0, 0), |addresses| {
+fn uids(spec: &ImageSpec) -> Vec<u8> {
+    let (guid, mac, count) = spec.device.addresses.map_or((0, 0, 0), |addresses| {
         (
             addresses.guid.value(),
             addresses.mac.value(),
@@ -196,14 +190,14 @@ fn uids(spec: &ImageSpec, addresses: Option<&Addresses>) -> Vec<u8> {
 }
 
 /// MFG_INFO (images-fs3 6.2), with the factory's PSID and addresses.
-pub(super) fn mfg_info(spec: &ImageSpec, device: &DeviceData) -> Result<Vec<u8>, BuildError> {
+pub(super) fn mfg_info(spec: &ImageSpec) -> Result<Vec<u8>, BuildError> {
     const OVERRIDE: u32 = 1;
     let mut info = Canvas::new(0x140, 0);
-    let psid = device.original_psid.as_ref().unwrap_or(&spec.psid);
+    let psid = spec.device.original_psid.as_ref().unwrap_or(&spec.psid);
     info.text(0x00, 16, "PSID", psid.as_str())?;
     let major = u32::from(spec.model.has_base_addresses());
     info.word(0x1c, (major << 24) | OVERRIDE);
-    info.put(0x20, &uids(spec, device.addresses.as_ref()));
+    info.put(0x20, &uids(spec));
     Ok(info.into_bytes())
 }
 
@@ -217,20 +211,16 @@ pub(super) enum DevInfoCopy {
 }
 
 /// DEV_INFO (images-fs3 6.3). FS4 keeps a CRC in the last dword.
-pub(super) fn dev_info(
-    spec: &ImageSpec,
-    device: &DeviceData,
-    copy: DevInfoCopy,
-) -> Result<Vec<u8>, BuildError> {
+pub(super) fn dev_info(spec: &ImageSpec, copy: DevInfoCopy) -> Result<Vec<u8>, BuildError> {
     let mut info = Canvas::new(0x200, 0);
     if copy == DevInfoCopy::Current {
         info.put(0x00, b"mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00");
     }
     let major = 1 + u32::from(spec.model.has_base_addresses());
     info.word(0x10, major << 8);
-    info.put(0x20, &uids(spec, device.addresses.as_ref()));
+    info.put(0x20, &uids(spec));
     info.word(0x6c, u32::from(MELLANOX));
-    info.text(0x70, 208, "device VSD", &device.vsd)?;
+    info.text(0x70, 208, "device VSD", &spec.device.vsd)?;
     if spec.model.format != ImageFormat::Fs3 {
         let crc = image_crc(&info.bytes()[..0x1fc]);
         info.word(0x1fc, u32::from(crc));

@@ -1,7 +1,10 @@
 //! What an image is asked to be.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
+use super::BuildError;
 use super::rom::Rom;
 use crate::identity::{Guid, Mac, Psid};
 use crate::model::{ImageFormat, Model};
@@ -29,7 +32,7 @@ pub enum FileForm {
     /// With a device data area at its end.
     #[default]
     Full,
-    /// Without one (FS4 only).
+    /// Without one (FS4 and FS5).
     Reduced,
 }
 
@@ -47,7 +50,8 @@ pub struct Addresses {
 /// What belongs to the board and not to the firmware.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceData {
-    /// Addresses; published images have none.
+    /// Addresses. Published images have none; those for ConnectX-3 have placeholders, since
+    /// without addresses they would not verify (images-fs2 5.1).
     pub addresses: Option<Addresses>,
     /// PSID written at the factory, where it differs from the firmware's.
     pub original_psid: Option<Psid>,
@@ -101,7 +105,7 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
-    /// An image with the chip's usual slot size, 64 KiB of code and nothing optional.
+    /// A published image with the chip's usual slot size, 64 KiB of code and nothing optional.
     #[must_use]
     pub fn new(model: &'static Model, psid: Psid, version: FwVersion) -> Self {
         Self {
@@ -126,7 +130,10 @@ impl ImageSpec {
             subsystem: (MELLANOX, 0),
             slot_log2: usual_slot_log2(model),
             code_size: 0x1_0000,
-            device: DeviceData::default(),
+            device: DeviceData {
+                addresses: placeholder(model),
+                ..DeviceData::default()
+            },
             form: FileForm::default(),
         }
     }
@@ -137,6 +144,19 @@ impl ImageSpec {
         self.model.pci_ids.first().copied().unwrap_or(0)
     }
 
+    /// Refuses a slot size outside the codes of the format.
+    pub(super) fn check_slot(&self, possible: RangeInclusive<u8>) -> Result<(), BuildError> {
+        if possible.contains(&self.slot_log2) {
+            return Ok(());
+        }
+        Err(BuildError::SlotSize {
+            format: self.model.format,
+            log2: self.slot_log2,
+            least: *possible.start(),
+            most: *possible.end(),
+        })
+    }
+
     /// The supported-hardware-id word (images 7).
     pub(super) const fn hw_word(&self) -> u32 {
         ((self.revision as u32) << 16) | self.model.hw_id as u32
@@ -144,7 +164,8 @@ impl ImageSpec {
 
     /// Whether the chip checks signatures at boot: ConnectX-6 Dx and later (images-fs4 10).
     pub(super) const fn has_secure_boot(&self) -> bool {
-        matches!(self.model.hw_id, 0x212 | 0x214 | 0x216 | 0x218 | 0x21c)
+        matches!(self.model.format, ImageFormat::Fs5)
+            || matches!(self.model.hw_id, 0x212 | 0x214 | 0x216 | 0x218 | 0x21c)
     }
 
     /// Whether images for the chip carry a hashes table (images-fs4 7).
@@ -155,6 +176,22 @@ impl ImageSpec {
     /// Whether the image is signed with 4096-bit keys as well.
     pub(super) const fn long_keys(&self) -> bool {
         matches!(self.security, Security::Secure)
+    }
+}
+
+/// The addresses of published FS2 images.
+const fn placeholder(model: &Model) -> Option<Addresses> {
+    match (
+        model.format,
+        Guid::new(0x0002_c900_0abc_def0),
+        Mac::new(0x0002_c9ab_cdf0),
+    ) {
+        (ImageFormat::Fs2, Some(guid), Some(mac)) => Some(Addresses {
+            guid,
+            mac,
+            count: 1,
+        }),
+        _ => None,
     }
 }
 

@@ -1,14 +1,16 @@
 //! Tables of contents: the ITOC of FS3, the ITOC and DTOC of FS4 (images-fs3 3, images-fs4 5).
 
 use super::BuildError;
-use super::crc::image_crc;
+use super::canvas::{Canvas, word_of};
+use super::sections::Section;
+use crate::image::crc::image_crc;
 
 /// Bytes of the table's header and of every entry.
 pub(super) const ENTRY_SIZE: usize = 32;
 /// Distance from the first to the second place of a table.
 pub(super) const PLACE: usize = 0x1000;
 /// Sections start at multiples of this.
-pub(super) const SECTION_ALIGNMENT: usize = 0x100;
+const SECTION_ALIGNMENT: usize = 0x100;
 
 const SIGNATURE_TAIL: [u8; 12] = [
     0x04, 0x08, 0x15, 0x16, 0x23, 0x42, 0xca, 0xfa, 0xba, 0xca, 0xfe, 0x00,
@@ -52,6 +54,55 @@ pub(super) struct Entry<'a> {
     pub address: u32,
     /// Where the section CRC is.
     pub crc: CrcPlace,
+}
+
+/// Sections that lie in an image.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// Their table entries.
+    pub entries: Vec<[u8; ENTRY_SIZE]>,
+    places: Vec<(u8, u32)>,
+}
+
+impl Placed {
+    /// Address of the first section of a type; 0 = there is none.
+    pub(super) fn address_of(&self, kind: u8) -> u32 {
+        self.places
+            .iter()
+            .find(|(found, _)| *found == kind)
+            .map_or(0, |&(_, address)| address)
+    }
+}
+
+/// Appends the sections to the image; `encode` makes the entries of the format.
+pub(super) fn place(
+    image: &mut Canvas,
+    sections: &[Section],
+    encode: fn(&Entry<'_>) -> Result<[u8; ENTRY_SIZE], BuildError>,
+) -> Result<Placed, BuildError> {
+    let mut entries = Vec::new();
+    let mut places = Vec::new();
+    for section in sections {
+        image.align(SECTION_ALIGNMENT);
+        let address = word_of(image.len(), "section")?;
+        entries.push(encode(&Entry {
+            kind: section.kind,
+            data: &section.data,
+            address,
+            crc: CrcPlace::Entry,
+        })?);
+        places.push((section.kind, address));
+        image.put(image.len(), &section.data);
+    }
+    Ok(Placed { entries, places })
+}
+
+/// Where the last section ends when the first is placed at `start`.
+pub(super) fn end_of(start: usize, sections: &[Section]) -> Result<u32, BuildError> {
+    let end = sections.iter().fold(start, |end, section| {
+        end.next_multiple_of(SECTION_ALIGNMENT) + section.data.len()
+    });
+    word_of(end, "image")
 }
 
 /// The table with its end entry. `layout` is the flash layout version (FS4; 0 in FS3).
