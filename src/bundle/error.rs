@@ -2,19 +2,20 @@
 //! names the file it was found in.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::limits::Limit;
+use crate::image::ImageError;
 
 /// A fault, and the file it is in.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{}{}: {fault}", file.display(), member_suffix(member.as_ref()))]
 pub struct BundleError {
     /// The file or folder.
     pub file: PathBuf,
     /// The member, where the file is an archive.
     pub member: Option<String>,
-    /// What is wrong.
-    #[source]
+    /// What is wrong. Part of this error's own text, so no `source` of it.
     pub fault: Fault,
 }
 
@@ -41,9 +42,9 @@ impl BundleError {
 }
 
 /// What is wrong with some bytes. [`Fault::class`] is the class of bundles chapter 6, with a
-/// few more for what happens outside a container: `io`, `empty`, `not_a_file`, `member_not_found`
-/// and `entry_not_found`.
-#[derive(Debug, thiserror::Error)]
+/// few more for what that chapter leaves out: `io`, `empty`, `not_a_file`, `member_not_found`,
+/// `entry_not_found`, `bad_image` and `wrong_board`.
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Fault {
     /// The operating system refused: the file is missing, unreadable, on a failing disk.
     #[error("cannot {action}: {source}")]
@@ -51,7 +52,7 @@ pub enum Fault {
         /// What was tried.
         action: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
     /// The file has no bytes.
     #[error("the file is empty")]
@@ -352,6 +353,17 @@ pub enum Fault {
         /// The firmware members there are.
         present: Vec<String>,
     },
+    /// The image itself is damaged or of a kind nobody knows.
+    #[error("{0}")]
+    Image(Arc<ImageError>),
+    /// The image is for another board than the one it is listed under.
+    #[error("the image listed for PSID {listed} is for {found}")]
+    WrongBoard {
+        /// What the container says.
+        listed: String,
+        /// What the image says.
+        found: String,
+    },
     /// No firmware at all.
     #[error("{found}")]
     NoFirmware {
@@ -369,6 +381,14 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The operating system refused to do `action` (an infinitive).
+    pub fn io(action: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            source: Arc::new(source),
+        }
+    }
+
     /// The error class of bundles chapter 6.
     #[must_use]
     pub const fn class(&self) -> &'static str {
@@ -408,6 +428,8 @@ impl Fault {
             Self::UnsafeName { .. } => "unsafe_name",
             Self::Ambiguous { .. } => "ambiguous",
             Self::MemberNotFound { .. } => "member_not_found",
+            Self::Image(_) => "bad_image",
+            Self::WrongBoard { .. } => "wrong_board",
             Self::NoFirmware { .. } => "no_firmware",
             Self::EntryNotFound { .. } => "entry_not_found",
         }

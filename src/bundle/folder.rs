@@ -118,19 +118,16 @@ enum Found {
 
 /// The files and folders of one folder; `left` entries may still be looked at.
 fn files_of(path: &Path, left: &mut u64) -> Result<Vec<Found>, Fault> {
-    let io = |source| Fault::Io {
-        action: "read the folder",
-        source,
-    };
+    let io = Fault::io("read the folder");
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(io)? {
-        let entry = entry.map_err(io)?;
+    for entry in std::fs::read_dir(path).map_err(&io)? {
+        let entry = entry.map_err(&io)?;
         *left = left.checked_sub(1).ok_or(Fault::LimitExceeded {
             limit: limits::FOLDER,
             found: limits::FOLDER.allowed + 1,
         })?;
         let path = entry.path();
-        let kind = entry.file_type().map_err(io)?;
+        let kind = entry.file_type().map_err(&io)?;
         if kind.is_dir() {
             found.push(Found::Folder(path));
         } else if kind.is_file() || (kind.is_symlink() && path.is_file()) {
@@ -151,12 +148,11 @@ fn sort_out(found: Vec<Found>, files: &mut Vec<PathBuf>, folders: &mut Vec<PathB
 
 /// The signature by the first bytes of a file; `None` for an empty one.
 fn signature_of(file: &Path) -> Result<Option<Signature>, Fault> {
-    let io = |action| move |source| Fault::Io { action, source };
     let mut head = Vec::new();
     File::open(file)
-        .map_err(io("open"))?
+        .map_err(Fault::io("open"))?
         .take(signature::LENGTH as u64)
         .read_to_end(&mut head)
-        .map_err(io("read"))?;
+        .map_err(Fault::io("read"))?;
     Ok((!head.is_empty()).then(|| Signature::of(&head)))
 }

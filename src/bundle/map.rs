@@ -19,13 +19,15 @@ impl Map {
     /// [`Fault::Io`] when it cannot be opened, [`Fault::NotAFile`], [`Fault::Empty`], and
     /// [`Fault::LimitExceeded`] above [`limits::FILE`].
     pub fn open(path: &Path) -> Result<Self, Fault> {
-        let io = |action| move |source| Fault::Io { action, source };
         // Asked before opening: opening a FIFO would wait for its writer.
-        if !std::fs::metadata(path).map_err(io("open"))?.is_file() {
+        if !std::fs::metadata(path)
+            .map_err(Fault::io("open"))?
+            .is_file()
+        {
             return Err(Fault::NotAFile);
         }
-        let file = File::open(path).map_err(io("open"))?;
-        let size = file.metadata().map_err(io("read"))?.len();
+        let file = File::open(path).map_err(Fault::io("open"))?;
+        let size = file.metadata().map_err(Fault::io("read"))?.len();
         if size == 0 {
             return Err(Fault::Empty);
         }
@@ -38,7 +40,7 @@ impl Map {
                       they are verified. Cutting the file short meanwhile ends the process by a \
                       signal, which a burn survives by design"
         )]
-        let map = unsafe { Mmap::map(&file) }.map_err(io("map"))?;
+        let map = unsafe { Mmap::map(&file) }.map_err(Fault::io("map"))?;
         Ok(Self(map))
     }
 

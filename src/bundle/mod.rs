@@ -8,129 +8,57 @@
 //!
 //! What they share: [`content`] the bytes they are read from, [`map`] a file in memory,
 //! [`signature`] what a file is, [`limits`] what it may ask for, [`error`] what is wrong with it,
-//! [`xz`] compressed sections, [`name`] what file names say.
+//! [`xz`] compressed sections, [`facts`] what an image says, [`name`] what a file's name says.
 
 pub mod archive;
 pub mod content;
 pub mod entry;
 pub mod error;
 pub mod extractor;
+pub mod facts;
 pub mod folder;
+pub mod kind;
 pub mod limits;
 pub mod map;
 pub mod mfa;
 pub mod mfa2;
 pub mod name;
+mod part;
 pub mod pldm;
 pub mod signature;
 pub mod single;
 pub mod xz;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use content::Content;
 pub use entry::{ComponentVersion, Entry};
 pub use error::{BundleError, Fault};
 pub use folder::Skipped;
+pub use kind::{Kind, Members, Options, Subfolders};
 pub use name::FileName;
 
 use crate::identity::Psid;
+use crate::image::ImageInfo;
 use archive::{Archive, Member};
 use folder::Folder;
+use part::Part;
 use signature::Signature;
 use single::Single;
-
-/// What a bundle is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// One bare firmware image (`.bin`).
-    Image,
-    /// MFA v1.
-    Mfa,
-    /// MFA2.
-    Mfa2,
-    /// PLDM firmware package.
-    Pldm,
-    /// Zip archive with one of the above in it.
-    Zip,
-    /// Program that carries an archive.
-    SelfExtractor,
-    /// Folder of all of these.
-    Folder,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Image => "image",
-            Self::Mfa => "MFA",
-            Self::Mfa2 => "MFA2",
-            Self::Pldm => "PLDM",
-            Self::Zip => "zip",
-            Self::SelfExtractor => "self-extractor",
-            Self::Folder => "folder",
-        })
-    }
-}
-
-/// What to do about folders inside a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Subfolders {
-    /// Leave them alone.
-    #[default]
-    Ignore,
-    /// Read them too.
-    Read,
-}
-
-/// Which members of an archive are wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Members {
-    /// The only one that is firmware; more than one is an error that names them.
-    #[default]
-    Only,
-    /// Every one that is firmware.
-    All,
-    /// The one with this name.
-    Named(String),
-}
-
-/// How to open what can hold several files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
-    /// Folders inside a folder.
-    pub subfolders: Subfolders,
-    /// Members of an archive. (An archive in a folder always gives all of them.)
-    pub members: Members,
-}
 
 /// An open container with its list of images.
 #[derive(Debug)]
 pub struct Bundle {
     path: PathBuf,
     kind: Kind,
-    source: Source,
+    parts: Vec<Part>,
+    /// For each entry: whose entry it is (number of the part), and its index there.
+    places: Vec<(usize, usize)>,
     entries: Vec<Entry>,
     warnings: Vec<String>,
     problems: Vec<BundleError>,
-}
-
-/// Where the images come from. `places` tells for each entry of the bundle whose entry it is
-/// (member or file) and at which index there.
-#[derive(Debug)]
-enum Source {
-    Single(Single),
-    Archive {
-        archive: Archive,
-        members: Vec<Member>,
-        places: Vec<(usize, usize)>,
-    },
-    Folder {
-        bundles: Vec<Bundle>,
-        skipped: Vec<Skipped>,
-        places: Vec<(usize, usize)>,
-    },
+    skipped: Vec<Skipped>,
 }
 
 impl Bundle {
@@ -149,126 +77,17 @@ impl Bundle {
     /// # Errors
     /// As [`Bundle::open`].
     pub fn open_with(path: &Path, options: &Options) -> Result<Self, BundleError> {
-        if path.is_dir() {
-            return Self::folder(path, options);
+        let mut bundle = if path.is_dir() {
+            Self::folder(path, options)?
+        } else {
+            Self::file(path, &options.members).map_err(|fault| BundleError::new(path, fault))?
+        };
+        // A file nothing in which is of use is an error, not a bundle with a problem.
+        let useless = bundle.entries.is_empty() || bundle.kind == Kind::Image;
+        if useless && bundle.kind != Kind::Folder && !bundle.problems.is_empty() {
+            return Err(bundle.problems.swap_remove(0));
         }
-        let at = |fault| BundleError::new(path, fault);
-        let content = Content::open(path).map_err(at)?;
-        match Signature::of(content.as_slice()) {
-            Signature::Zip => {
-                let archive = Archive::zip(content).map_err(at)?;
-                Self::archive(path, Kind::Zip, archive, &options.members)
-            }
-            Signature::Program => {
-                let archive = extractor::open(content).map_err(at)?;
-                Self::archive(path, Kind::SelfExtractor, archive, &options.members)
-            }
-            signature => Single::parse(content, signature)
-                .map(|single| Self::single(path, single))
-                .map_err(at),
-        }
-    }
-
-    fn single(path: &Path, single: Single) -> Self {
-        let entries = single.entries().iter().map(|entry| Entry {
-            file: path.to_owned(),
-            ..entry.clone()
-        });
-        Self {
-            path: path.to_owned(),
-            kind: single.kind(),
-            entries: entries.collect(),
-            warnings: single.warnings().to_vec(),
-            problems: Vec::new(),
-            source: Source::Single(single),
-        }
-    }
-
-    fn archive(
-        path: &Path,
-        kind: Kind,
-        archive: Archive,
-        wanted: &Members,
-    ) -> Result<Self, BundleError> {
-        let members = choose(archive.members(), wanted);
-        let members = members.map_err(|fault| BundleError::new(path, fault))?;
-        let mut places = Vec::new();
-        let mut entries = Vec::new();
-        let mut warnings = Vec::new();
-        let mut problems = Vec::new();
-        for (number, member) in members.iter().enumerate() {
-            let single = match open_member(path, &archive, member) {
-                Ok(single) => single,
-                Err(error) if members.len() > 1 => {
-                    problems.push(error);
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let in_member = |text: &String| format!("{}: {text}", member.name);
-            warnings.extend(single.warnings().iter().map(in_member));
-            for entry in single.entries() {
-                places.push((number, entry.index));
-                entries.push(Entry {
-                    index: entries.len(),
-                    file: path.to_owned(),
-                    member: Some(member.name.clone()),
-                    ..entry.clone()
-                });
-            }
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            kind,
-            entries,
-            warnings,
-            problems,
-            source: Source::Archive {
-                archive,
-                members,
-                places,
-            },
-        })
-    }
-
-    fn folder(path: &Path, options: &Options) -> Result<Self, BundleError> {
-        let Folder {
-            mut bundles,
-            mut problems,
-            skipped,
-        } = Folder::read(path, options)?;
-        if bundles.is_empty() && problems.is_empty() {
-            let others = skipped.len();
-            let found = format!("no firmware in this folder ({others} other files in it)");
-            return Err(BundleError::new(path, Fault::NoFirmware { found }));
-        }
-        let mut places = Vec::new();
-        let mut entries = Vec::new();
-        let mut warnings = Vec::new();
-        for (number, bundle) in bundles.iter_mut().enumerate() {
-            problems.append(&mut bundle.problems);
-            let file = bundle.path.display();
-            warnings.extend(bundle.warnings.iter().map(|text| format!("{file}: {text}")));
-            for entry in &bundle.entries {
-                places.push((number, entry.index));
-                entries.push(Entry {
-                    index: entries.len(),
-                    ..entry.clone()
-                });
-            }
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            kind: Kind::Folder,
-            entries,
-            warnings,
-            problems,
-            source: Source::Folder {
-                bundles,
-                skipped,
-                places,
-            },
-        })
+        Ok(bundle)
     }
 
     /// The file or folder.
@@ -295,8 +114,8 @@ impl Bundle {
         &self.warnings
     }
 
-    /// Files of a folder, or members of an archive, that should be firmware and cannot be used.
-    /// The entries are those of the others.
+    /// Files, members and images that should be firmware and cannot be used. What is listed
+    /// beside them is not affected.
     #[must_use]
     pub fn problems(&self) -> &[BundleError] {
         &self.problems
@@ -305,10 +124,7 @@ impl Bundle {
     /// Files of a folder that are something else than firmware.
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
-        match &self.source {
-            Source::Folder { skipped, .. } => skipped,
-            _ => &[],
-        }
+        &self.skipped
     }
 
     /// The entries for a board, compared by the whole PSID; never empty.
@@ -323,38 +139,63 @@ impl Bundle {
             let mut present: Vec<String> = psids.map(ToString::to_string).collect();
             present.dedup();
             let psid = psid.to_string();
-            return Err(self.at(Fault::PsidNotFound { psid, present }));
+            let fault = Fault::PsidNotFound { psid, present };
+            return Err(BundleError::new(&self.path, fault));
         }
         Ok(found)
     }
 
-    /// The bytes of the image at `index`.
+    /// The bytes of the image at `index`, as the container holds them: a package's are masked
+    /// (bundles 2.9).
     ///
     /// # Errors
     /// [`Fault::EntryNotFound`], and what is wrong with the container around the image: a range
     /// outside it, a compressed section that is damaged, a limit.
     pub fn read(&self, index: usize) -> Result<Vec<u8>, BundleError> {
-        match &self.source {
-            Source::Single(single) => single.read(index).map_err(|fault| self.at(fault)),
-            Source::Archive {
-                archive,
-                members,
-                places,
-            } => {
-                let (member, inner) = self.place(places, index)?;
-                let member = members.get(member).ok_or_else(|| self.no_entry(index))?;
-                let single = open_member(&self.path, archive, member)?;
-                single.read(inner).map_err(|fault| BundleError {
-                    member: Some(member.name.clone()),
-                    ..self.at(fault)
-                })
+        let (part, inner) = self.place(index)?;
+        part.with(|single| single.read(inner))
+    }
+
+    /// What the image at `index` says of itself. It must be for the board it is listed under.
+    ///
+    /// # Errors
+    /// As [`Bundle::read`], [`Fault::Image`], [`Fault::WrongBoard`].
+    pub fn image_info(&self, index: usize) -> Result<ImageInfo, BundleError> {
+        let (part, inner) = self.place(index)?;
+        part.with(|single| single.image_info(inner))
+    }
+
+    /// Replaces versions that the container only hints at by those of the images, each container
+    /// being inflated once. Images that cannot be read become [`Bundle::problems`], and their
+    /// entries keep the hints.
+    pub fn deep_versions(&mut self) {
+        let is_hint = |entry: &Entry| {
+            let untrusted = entry.versions.iter().any(|version| !version.trusted);
+            entry.other.is_none() && (untrusted || entry.versions.is_empty())
+        };
+        for (number, part) in self.parts.iter().enumerate() {
+            let places = self.places.iter().enumerate();
+            let here = places.filter(|(_, (part, _))| *part == number);
+            let open: Vec<(usize, usize)> = here
+                .map(|(index, &(_, inner))| (index, inner))
+                .filter(|&(index, _)| self.entries.get(index).is_some_and(is_hint))
+                .collect();
+            if open.is_empty() {
+                continue;
             }
-            Source::Folder {
-                bundles, places, ..
-            } => {
-                let (number, inner) = self.place(places, index)?;
-                let bundle = bundles.get(number).ok_or_else(|| self.no_entry(index))?;
-                bundle.read(inner)
+            let mut infos = match part.with(Single::image_infos) {
+                Ok(infos) => infos,
+                Err(error) => {
+                    self.problems.push(error);
+                    continue;
+                }
+            };
+            for (index, inner) in open {
+                match (infos.remove(&inner), self.entries.get_mut(index)) {
+                    (Some(Ok(info)), Some(entry)) => entry.take_in(&info),
+                    (Some(Err(fault)), _) => self.problems.push(part.error(fault)),
+                    _ => {}
+                }
             }
         }
     }
@@ -365,60 +206,129 @@ impl Bundle {
     /// # Errors
     /// The first check that fails.
     pub fn verify(&self) -> Result<(), BundleError> {
-        match &self.source {
-            Source::Single(single) => single.verify().map_err(|fault| self.at(fault)),
-            Source::Archive {
-                archive, members, ..
-            } => members.iter().try_for_each(|member| {
-                let single = open_member(&self.path, archive, member)?;
-                single.verify().map_err(|fault| BundleError {
-                    member: Some(member.name.clone()),
-                    ..self.at(fault)
-                })
-            }),
-            Source::Folder { bundles, .. } => bundles.iter().try_for_each(Self::verify),
+        self.parts
+            .iter()
+            .try_for_each(|part| part.with(Single::verify))
+    }
+
+    fn place(&self, index: usize) -> Result<(&Part, usize), BundleError> {
+        let place = self.places.get(index);
+        place
+            .and_then(|&(part, inner)| Some((self.parts.get(part)?, inner)))
+            .ok_or_else(|| {
+                let count = self.entries.len();
+                BundleError::new(&self.path, Fault::EntryNotFound { index, count })
+            })
+    }
+}
+
+/// Putting a bundle together.
+impl Bundle {
+    fn empty(path: &Path, kind: Kind) -> Self {
+        Self {
+            path: path.to_owned(),
+            kind,
+            parts: Vec::new(),
+            places: Vec::new(),
+            entries: Vec::new(),
+            warnings: Vec::new(),
+            problems: Vec::new(),
+            skipped: Vec::new(),
         }
     }
 
-    fn place(
-        &self,
-        places: &[(usize, usize)],
-        index: usize,
-    ) -> Result<(usize, usize), BundleError> {
-        let place = places.get(index).copied();
-        place.ok_or_else(|| self.no_entry(index))
+    fn file(path: &Path, members: &Members) -> Result<Self, Fault> {
+        let content = Content::open(path)?;
+        let (kind, archive) = match Signature::of(content.as_slice()) {
+            Signature::Zip => (Kind::Zip, Archive::zip(content)?),
+            Signature::Program => (Kind::SelfExtractor, extractor::open(content)?),
+            signature => {
+                let single = Single::parse(content, signature)?;
+                let mut bundle = Self::empty(path, single.kind());
+                bundle.add(Part::File {
+                    path: path.to_owned(),
+                    single: Box::new(single),
+                });
+                return Ok(bundle);
+            }
+        };
+        let mut bundle = Self::empty(path, kind);
+        let members = choose(archive.members(), members)?;
+        let archive = Arc::new(archive);
+        for member in members {
+            bundle.add(Part::Member {
+                path: path.to_owned(),
+                archive: Arc::clone(&archive),
+                member,
+            });
+        }
+        Ok(bundle)
     }
 
-    fn no_entry(&self, index: usize) -> BundleError {
-        self.at(Fault::EntryNotFound {
-            index,
-            count: self.entries.len(),
-        })
+    fn folder(path: &Path, options: &Options) -> Result<Self, BundleError> {
+        let folder = Folder::read(path, options)?;
+        let mut bundle = Self::empty(path, Kind::Folder);
+        bundle.problems = folder.problems;
+        for file in folder.bundles {
+            bundle.absorb(file);
+        }
+        if bundle.entries.is_empty() && bundle.problems.is_empty() {
+            let others = folder.skipped.len();
+            let found = format!("no firmware in this folder ({others} other files in it)");
+            return Err(BundleError::new(path, Fault::NoFirmware { found }));
+        }
+        bundle.skipped = folder.skipped;
+        Ok(bundle)
     }
 
-    fn at(&self, fault: Fault) -> BundleError {
-        BundleError::new(&self.path, fault)
+    /// Lists what is in a part; one that does not open is a problem.
+    fn add(&mut self, part: Part) {
+        let number = self.parts.len();
+        let listed = part.with(|single| {
+            self.warnings.extend(single.warnings().iter().cloned());
+            let faults = single.faults().iter().cloned();
+            self.problems.extend(faults.map(|fault| part.error(fault)));
+            for entry in single.entries() {
+                self.places.push((number, entry.index));
+                self.entries.push(Entry {
+                    index: self.entries.len(),
+                    file: part.path().to_owned(),
+                    member: part.member().map(str::to_owned),
+                    ..entry.clone()
+                });
+            }
+            Ok(())
+        });
+        match listed {
+            Ok(()) => self.parts.push(part),
+            Err(error) => self.problems.push(error),
+        }
+    }
+
+    /// Takes in the bundle of one file of a folder.
+    fn absorb(&mut self, file: Self) {
+        let before = self.parts.len();
+        let places = file.places.iter();
+        self.places
+            .extend(places.map(|&(part, inner)| (before + part, inner)));
+        for entry in file.entries {
+            let index = self.entries.len();
+            self.entries.push(Entry { index, ..entry });
+        }
+        let name = file.path.display();
+        let warnings = file.warnings.iter().map(|text| format!("{name}: {text}"));
+        self.warnings.extend(warnings);
+        self.problems.extend(file.problems);
+        self.parts.extend(file.parts);
     }
 }
 
-/// The container inside a member. It is read anew whenever it is needed, so that a folder of
-/// archives never holds more than one of them inflated.
-fn open_member(path: &Path, archive: &Archive, member: &Member) -> Result<Single, BundleError> {
-    let single = archive
-        .read(member)
-        .and_then(|content| Single::parse(content, member.signature));
-    single.map_err(|fault| BundleError {
-        member: Some(member.name.clone()),
-        ..BundleError::new(path, fault)
-    })
-}
-
+/// The members that are wanted.
 fn choose(members: &[Member], wanted: &Members) -> Result<Vec<Member>, Fault> {
     let names = || members.iter().map(|member| member.name.clone()).collect();
     match wanted {
-        Members::All => Ok(members.to_vec()),
         Members::Only if members.len() > 1 => Err(Fault::Ambiguous { members: names() }),
-        Members::Only => Ok(members.to_vec()),
+        Members::Only | Members::All => Ok(members.to_vec()),
         Members::Named(name) => {
             let named = members.iter().filter(|member| member.name == *name);
             let named: Vec<Member> = named.cloned().collect();

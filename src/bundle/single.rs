@@ -1,17 +1,22 @@
 //! One container that holds images itself: what its signature says, with its list of images.
 
+use std::collections::BTreeMap;
+
 use super::content::Content;
 use super::entry::Entry;
 use super::error::Fault;
+use super::facts;
 use super::limits;
 use super::signature::Signature;
 use super::{Kind, mfa, mfa2, pldm};
+use crate::image::ImageInfo;
 
 /// An open image, MFA, MFA2 or PLDM file.
 #[derive(Debug)]
 pub struct Single {
     container: Container,
     entries: Vec<Entry>,
+    faults: Vec<Fault>,
 }
 
 #[derive(Debug)]
@@ -23,35 +28,74 @@ enum Container {
 }
 
 impl Single {
-    /// Opens `content` as what `signature` says it is.
+    /// Opens `content` as what `signature` says it is. An image that lies open (bare, or in a PLDM
+    /// package) is read for what it says; when it cannot be, that is one of [`Single::faults`].
     ///
     /// # Errors
     /// What is wrong with it; [`Fault::NoFirmware`] when the signature is of no such container.
     pub fn parse(content: Content, signature: Signature) -> Result<Self, Fault> {
-        let container = match signature {
-            Signature::Image => {
-                limits::IMAGE.check(content.as_slice().len() as u64)?;
-                Container::Image(content)
+        let (container, entries) = match signature {
+            Signature::Mfa => {
+                let archive = mfa::Archive::parse(content)?;
+                let entries = archive.entries();
+                (Container::Mfa(archive), entries)
             }
-            Signature::Mfa => Container::Mfa(mfa::Archive::parse(content)?),
-            Signature::Mfa2 => Container::Mfa2(mfa2::Package::parse(content)?),
-            Signature::Pldm(_) => Container::Pldm(pldm::Package::parse(content)?),
+            Signature::Mfa2 => {
+                let package = mfa2::Package::parse(content)?;
+                let entries = package.entries();
+                (Container::Mfa2(package), entries)
+            }
+            Signature::Pldm(_) => {
+                let package = pldm::Package::parse(content)?;
+                let entries = package.entries();
+                (Container::Pldm(package), entries)
+            }
+            Signature::Image => Self::image(content)?,
+            // A raw dump of a flash need not have an image at its start, and an image taken out of
+            // a package has no marker.
+            _ if facts::is_image(&content) => Self::image(content)?,
             found => {
-                return Err(Fault::NoFirmware {
-                    found: format!("no firmware: the file is {found}"),
-                });
+                let found = format!("no firmware: the file is {found}");
+                return Err(Fault::NoFirmware { found });
             }
         };
-        let entries = match &container {
-            Container::Image(content) => vec![Entry {
-                size: Some(content.as_slice().len() as u64),
-                ..Entry::default()
-            }],
-            Container::Mfa(archive) => archive.entries(),
-            Container::Mfa2(package) => package.entries(),
-            Container::Pldm(package) => package.entries(),
+        let mut single = Self {
+            container,
+            entries,
+            faults: Vec::new(),
         };
-        Ok(Self { container, entries })
+        single.read_open_images();
+        Ok(single)
+    }
+
+    fn image(content: Content) -> Result<(Container, Vec<Entry>), Fault> {
+        let size = limits::IMAGE.check(content.as_slice().len() as u64)?;
+        let entry = Entry {
+            size: Some(size),
+            ..Entry::default()
+        };
+        Ok((Container::Image(content), vec![entry]))
+    }
+
+    /// Fills the entries of images that can be read without inflating anything.
+    fn read_open_images(&mut self) {
+        if matches!(self.container, Container::Mfa(_) | Container::Mfa2(_)) {
+            return;
+        }
+        for index in 0..self.entries.len() {
+            if self
+                .entries
+                .get(index)
+                .is_none_or(|entry| entry.other.is_some())
+            {
+                continue;
+            }
+            match (self.image_info(index), self.entries.get_mut(index)) {
+                (Ok(info), Some(entry)) => entry.take_in(&info),
+                (Err(fault), _) => self.faults.push(fault),
+                (Ok(_), None) => {}
+            }
+        }
     }
 
     /// What it is.
@@ -82,31 +126,73 @@ impl Single {
         }
     }
 
+    /// What is wrong with images that lie open.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
     /// The bytes of the image at `index`.
     ///
     /// # Errors
     /// [`Fault::EntryNotFound`], and what is wrong around the image.
     pub fn read(&self, index: usize) -> Result<Vec<u8>, Fault> {
-        let not_found = || Fault::EntryNotFound {
-            index,
-            count: self.entries.len(),
-        };
-        let entry = self.entries.get(index).ok_or_else(not_found)?;
+        let entry = self.entry(index)?;
         match &self.container {
             Container::Image(content) => Ok(content.as_slice().to_vec()),
             Container::Mfa(archive) => {
-                let psid = entry.psid.as_ref().ok_or_else(not_found)?;
+                let psid = entry.psid.as_ref().ok_or_else(|| self.not_found(index))?;
                 archive.extract(psid, mfa::FIRMWARE, &entry.tag)
             }
             Container::Mfa2(package) => {
-                let (_, component) = package.offers().nth(index).ok_or_else(not_found)?;
+                let offer = package.offers().nth(index);
+                let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
                 package.read(component)
             }
             Container::Pldm(package) => {
-                let (_, component) = package.offers().nth(index).ok_or_else(not_found)?;
+                let offer = package.offers().nth(index);
+                let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
                 package.read(component)
             }
         }
+    }
+
+    /// What the image at `index` says; it must be for the board it is listed under.
+    ///
+    /// # Errors
+    /// As [`Single::read`], [`Fault::Image`], [`Fault::WrongBoard`].
+    pub fn image_info(&self, index: usize) -> Result<ImageInfo, Fault> {
+        let board = self.entry(index)?.psid.as_ref();
+        match &self.container {
+            Container::Image(content) => facts::read_for(board, content),
+            Container::Pldm(package) => {
+                let offer = package.offers().nth(index);
+                let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
+                facts::read_for(board, &package.component(component)?)
+            }
+            Container::Mfa(_) | Container::Mfa2(_) => facts::read_for(board, &self.read(index)?),
+        }
+    }
+
+    /// What every image says, by index; an MFA2 block is inflated once for all.
+    ///
+    /// # Errors
+    /// The block does not inflate, or is not what the descriptors say.
+    pub fn image_infos(&self) -> Result<BTreeMap<usize, Result<ImageInfo, Fault>>, Fault> {
+        let Container::Mfa2(package) = &self.container else {
+            let infos = (0..self.entries.len()).map(|index| (index, self.image_info(index)));
+            return Ok(infos.collect());
+        };
+        let offers: Vec<_> = package.offers().collect();
+        let mut infos = BTreeMap::new();
+        package.read_each(|component, bytes| {
+            for (index, (device, number)) in offers.iter().enumerate() {
+                if *number == component {
+                    infos.insert(index, facts::read_for(Some(&device.psid), &bytes));
+                }
+            }
+        })?;
+        Ok(infos)
     }
 
     /// Makes the checks that opening leaves out: those of compressed blocks.
@@ -118,6 +204,17 @@ impl Single {
             Container::Image(_) | Container::Pldm(_) => Ok(()),
             Container::Mfa(archive) => archive.verify(),
             Container::Mfa2(package) => package.read_each(|_, _| ()),
+        }
+    }
+
+    fn entry(&self, index: usize) -> Result<&Entry, Fault> {
+        self.entries.get(index).ok_or_else(|| self.not_found(index))
+    }
+
+    const fn not_found(&self, index: usize) -> Fault {
+        Fault::EntryNotFound {
+            index,
+            count: self.entries.len(),
         }
     }
 }
