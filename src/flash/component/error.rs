@@ -64,11 +64,14 @@ pub enum Fault {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The card runs no firmware that takes an image.
-    #[error("the firmware on this card does not take an image: {missing} is missing")]
+    #[error("the card takes no image through its firmware: it has no {missing}")]
     NoFirmwareControl {
         /// The register or interface that is not there.
         missing: &'static str,
     },
+    /// The chip is not in the table.
+    #[error("the chip is unknown (hardware id {:#x})", .0)]
+    UnknownChip(u16),
     /// The flash-programming semaphore could not be taken.
     #[error("the card's flash semaphore could not be taken: {0}")]
     Semaphore(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -204,6 +207,7 @@ impl Fault {
         match self {
             Self::Refused(refusal) => refusal.reason(),
             Self::NoFirmwareControl { .. } => "no_firmware_control",
+            Self::UnknownChip(_) => "unknown_chip",
             Self::Semaphore(_) => "semaphore_busy",
             Self::Unreachable(_) => "unreachable",
             Self::Busy { .. } => "update_in_progress",
@@ -228,6 +232,7 @@ impl Fault {
             Self::NoFirmwareControl { .. } => {
                 "this firmware is updated by direct flash access only"
             }
+            Self::UnknownChip(_) => "a newer cxfw may know it",
             Self::Semaphore(_) => {
                 "another tool holds the flash: let it end; if none runs, a dead one left it locked"
             }

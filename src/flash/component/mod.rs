@@ -10,8 +10,10 @@
 //! flash-programming semaphore, the update handle ([`session`]). All three are given back on
 //! every way out.
 
+mod closing;
 mod codes;
 mod error;
+mod machine;
 mod pacing;
 mod patient;
 mod preflight;
@@ -171,12 +173,17 @@ fn prepare<'d>(
 
 /// Checks the image against what the card said and plans.
 fn check(image: &[u8], target: &Target, options: &BurnOptions<'_>) -> Result<Cleared, BurnError> {
-    let mut cleared = preflight(image, target).map_err(|refusal| BurnError {
+    let refused = |refusal: Refusal| BurnError {
         boots: Boots::Old(target.stored),
         ..BurnError::before(Step::CheckImage, Some(Step::ReadCard), refusal)
-    })?;
-    let staged = target.stored != target.running;
-    cleared.plan.reactivate =
-        staged && target.can_reactivate && options.staged_update == StagedUpdate::TakeBack;
+    };
+    let mut cleared = preflight(image, target).map_err(refused)?;
+    let staged = target.stored.filter(|_| target.stored != target.running);
+    if let (Some(staged), StagedUpdate::TakeBack) = (staged, options.staged_update) {
+        if !target.can_reactivate {
+            return Err(refused(Refusal::CannotTakeBack { staged }));
+        }
+        cleared.plan.reactivate = true;
+    }
     Ok(cleared)
 }

@@ -122,6 +122,12 @@ pub enum Refusal {
         /// log2 of the word.
         log_word: u8,
     },
+    /// A staged update was to be taken back, which this firmware cannot do.
+    #[error("the staged {staged} cannot be taken back: the firmware has no MIRC")]
+    CannotTakeBack {
+        /// What is staged.
+        staged: FwVersion,
+    },
     /// Secure host forbids updates.
     #[error("Component is blocked to update: secure host: {state}")]
     SecureHost {
@@ -156,6 +162,7 @@ impl Refusal {
             Self::Encryption { .. } => "encryption_mismatch",
             Self::TooLarge { .. } => "too_large",
             Self::Transfer { .. } => "transfer_size",
+            Self::CannotTakeBack { .. } => "cannot_take_back",
             Self::SecureHost { .. } => "secure_host",
         }
     }
@@ -175,6 +182,7 @@ impl Refusal {
             Self::Unsigned { .. } => "take the signed image of the card's vendor",
             Self::Encryption { .. } => "take the other variant of the image",
             Self::Transfer { .. } => "report the firmware version to the card's vendor",
+            Self::CannotTakeBack { .. } => "activate what is staged first, then update again",
             Self::SecureHost { .. } => {
                 "open secure host with its key first, then run the update again"
             }

@@ -10,11 +10,12 @@ use crate::registers::mcc::PROGRESS_NOT_AVAILABLE;
 use crate::registers::mcqs::UpdateState;
 
 use super::error::{Boots, BurnError, Fault};
+use super::machine::Machine;
 use super::patient::Patient;
 use super::preflight::Cleared;
-use super::session::{self, Machine, Session};
+use super::session::Session;
 use super::steps::{Plan, Step};
-use super::{BurnOptions, BusyHandle, transfer};
+use super::{BurnOptions, BusyHandle, closing, transfer};
 
 /// Burns what was cleared and says what activates it.
 ///
@@ -85,7 +86,7 @@ impl<'a> Run<'a> {
     /// anybody left.
     fn open(&self, sink: &mut Sink<'_>) -> Result<Session<'a>, Fault> {
         let (machine, index) = (self.machine, self.plan.component_index);
-        if let Some(dead) = session::close_abandoned(machine, self.options.lock, index)? {
+        if let Some(dead) = closing::close_abandoned(machine, self.options.lock, index)? {
             sink(Event::Note {
                 text: format!("closed the update that {dead} left open"),
             });
@@ -97,7 +98,7 @@ impl<'a> Run<'a> {
                 sink(Event::Note {
                     text: format!("{busy}; its handle is taken away, as asked"),
                 });
-                session::force_release(machine, index)?;
+                closing::force_release(machine, index)?;
                 Session::open(machine, self.options.lock, index)
             }
             result => result,

@@ -1,76 +1,33 @@
-//! An update handle and the state machine behind it (burn 7.2, 7.3).
+//! An update handle and what is done with it, step by step (burn 7.2, 7.3).
 //!
 //! A [`Session`] owns one handle. Whatever way it ends, what it started is taken back: CANCEL when
 //! a component was begun, then RELEASE, until the card says idle. It never touches a handle of
 //! somebody else. The handle's number is kept in the card's lock file while it is open, so that a
-//! later run can close it, by that number, should this process die ([`close_abandoned`]).
+//! later run can close it, by that number, should this process die
+//! ([`super::closing::close_abandoned`]).
 
 use std::time::{Duration, Instant};
 
-use crate::access::{RegisterAccess, RegisterError, read_register, write_register};
+use crate::access::{read_register, write_register};
 use crate::flash::cancel::Cancel;
-use crate::flash::lock::{CardLock, Holder};
+use crate::flash::lock::CardLock;
 use crate::registers::mcc::{ControlState, Instruction};
 use crate::registers::mirc::Status as MircStatus;
 use crate::registers::{Mcc, Mirc};
 
-use super::codes::FirmwareError;
+use super::closing::close;
 use super::error::Fault;
-use super::pacing::Pacing;
-
-/// The way to the state machine, and how patient to be.
-#[derive(Clone, Copy)]
-pub(super) struct Machine<'a> {
-    pub(super) registers: &'a dyn RegisterAccess,
-    pub(super) pacing: &'a Pacing,
-}
-
-impl Machine<'_> {
-    /// Reads MCC; with handle 0 the answer brings a fresh handle.
-    pub(super) fn look(&self, handle: u32, component_index: u16) -> Result<Mcc, RegisterError> {
-        let request = Mcc {
-            update_handle: handle,
-            component_index,
-            ..Mcc::default()
-        };
-        read_register(self.registers, &request)
-    }
-
-    fn instruct(&self, request: &Mcc) -> Result<Mcc, Fault> {
-        let answer = write_register(self.registers, request)?;
-        refused(answer)
-    }
-}
-
-/// An answer without error code.
-fn refused(answer: Mcc) -> Result<Mcc, Fault> {
-    match FirmwareError::from_code(answer.error_code) {
-        Some(error) => Err(Fault::Firmware(error)),
-        None => Ok(answer),
-    }
-}
+use super::machine::{Machine, Wait, refused};
 
 /// What this session has begun on the card and has to take back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Begun {
+pub(super) enum Begun {
     /// Nothing.
     Nothing,
     /// The handle is locked.
     Handle,
     /// A component is being updated.
     Component,
-}
-
-/// What a wait is for.
-pub(super) struct Wait<'a> {
-    /// The state that ends it.
-    pub(super) until: ControlState,
-    /// States the card may pass through.
-    pub(super) through: &'a [ControlState],
-    /// The longest it may take.
-    pub(super) bound: Duration,
-    /// Ends it early.
-    pub(super) cancel: Option<&'a Cancel>,
 }
 
 /// One update handle.
@@ -240,9 +197,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for a state: the first look is the answer in hand, the pauses grow.
     fn wait(&self, answer: Mcc, wait: &Wait<'_>, seen: impl FnMut(&Mcc)) -> Result<Mcc, Fault> {
-        wait_for(self.machine, answer, wait, seen, || {
+        self.machine.wait(answer, wait, seen, || {
             refused(self.machine.look(self.handle, self.component_index)?)
         })
     }
@@ -256,101 +212,6 @@ impl Drop for Session<'_> {
     }
 }
 
-fn wait_for(
-    machine: Machine<'_>,
-    mut answer: Mcc,
-    wait: &Wait<'_>,
-    mut seen: impl FnMut(&Mcc),
-    look: impl Fn() -> Result<Mcc, Fault>,
-) -> Result<Mcc, Fault> {
-    let started = Instant::now();
-    let mut pause = machine.pacing.shortest;
-    loop {
-        seen(&answer);
-        let state = answer.control_state;
-        if state == wait.until {
-            return Ok(answer);
-        }
-        if !wait.through.contains(&state) {
-            return Err(Fault::State {
-                expected: wait.until,
-                found: state,
-            });
-        }
-        if wait.cancel.is_some_and(Cancel::requested) {
-            return Err(Fault::Cancelled);
-        }
-        let waited = started.elapsed();
-        if waited >= wait.bound {
-            return Err(Fault::TimeOut {
-                state,
-                wanted: wait.until,
-                waited,
-            });
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(machine.pacing.longest);
-        answer = look()?;
-    }
-}
-
-/// Cancels a begun component and releases a handle, until the card says idle. Error codes are not
-/// looked at here: the one of the step that failed may still stand in the answers.
-fn close(
-    machine: Machine<'_>,
-    component_index: u16,
-    handle: u32,
-    begun: Begun,
-) -> Result<(), Fault> {
-    let send = |instruction| {
-        write_register(
-            machine.registers,
-            &Mcc {
-                instruction,
-                component_index,
-                update_handle: handle,
-                ..Mcc::default()
-            },
-        )
-    };
-    if begun == Begun::Component {
-        let answer = send(Instruction::Cancel)?;
-        let wait = Wait {
-            until: ControlState::Locked,
-            through: &[
-                ControlState::Initialize,
-                ControlState::Download,
-                ControlState::Verify,
-                ControlState::Apply,
-            ],
-            bound: machine.pacing.cancel,
-            cancel: None,
-        };
-        wait_for(
-            machine,
-            answer,
-            &wait,
-            |_| (),
-            || Ok(machine.look(handle, component_index)?),
-        )?;
-    }
-    let answer = send(Instruction::ReleaseUpdateHandle)?;
-    let wait = Wait {
-        until: ControlState::Idle,
-        through: &[ControlState::Locked],
-        bound: machine.pacing.handle,
-        cancel: None,
-    };
-    wait_for(
-        machine,
-        answer,
-        &wait,
-        |_| (),
-        || Ok(machine.look(0, component_index)?),
-    )?;
-    Ok(())
-}
-
 fn busy(answer: &Mcc) -> Fault {
     Fault::Busy {
         owner: answer.handle_owner_type,
@@ -358,71 +219,4 @@ fn busy(answer: &Mcc) -> Fault {
         seconds: answer.time_elapsed_since_last_cmd,
         state: answer.control_state,
     }
-}
-
-/// Closes the update a dead process of ours left open on the card, by the handle it had on
-/// record. The firmware itself says whether that handle is still the open one; if it is not, the
-/// open update is somebody else's and nothing is sent.
-///
-/// Returns whether one was closed.
-pub(super) fn close_abandoned(
-    machine: Machine<'_>,
-    lock: &CardLock,
-    component_index: u16,
-) -> Result<Option<Holder>, Fault> {
-    let Some(dead) = lock.abandoned() else {
-        return Ok(None);
-    };
-    let Some(handle) = dead.update_handle else {
-        return Ok(None);
-    };
-    let now = machine.look(0, component_index)?;
-    let ours = now.control_state != ControlState::Idle
-        && machine
-            .instruct(&Mcc {
-                instruction: Instruction::CheckUpdateHandle,
-                component_index,
-                update_handle: handle,
-                ..Mcc::default()
-            })
-            .is_ok();
-    if ours {
-        let begun = if now.control_state == ControlState::Locked {
-            Begun::Handle
-        } else {
-            Begun::Component
-        };
-        close(machine, component_index, handle, begun)?;
-    }
-    lock.note_update_handle(None)?;
-    Ok(ours.then(|| dead.clone()))
-}
-
-/// Takes the handle away from whoever has it: only ever on the user's explicit word.
-pub(super) fn force_release(machine: Machine<'_>, component_index: u16) -> Result<(), Fault> {
-    let now = machine.look(0, component_index)?;
-    if now.control_state == ControlState::Idle {
-        return Ok(());
-    }
-    let request = Mcc {
-        instruction: Instruction::ForceHandleRelease,
-        component_index,
-        update_handle: now.update_handle,
-        ..Mcc::default()
-    };
-    let answer = machine.instruct(&request)?;
-    let wait = Wait {
-        until: ControlState::Idle,
-        through: &[now.control_state, ControlState::Locked],
-        bound: machine.pacing.handle,
-        cancel: None,
-    };
-    wait_for(
-        machine,
-        answer,
-        &wait,
-        |_| (),
-        || Ok(machine.look(0, component_index)?),
-    )?;
-    Ok(())
 }

@@ -19,16 +19,14 @@ const ENCRYPTION_VALID: u16 = 40;
 /// [`Fault::NoFirmwareControl`] when the firmware does not take images, [`Fault::Register`] when
 /// it does not answer.
 pub(super) fn read(registers: &dyn RegisterAccess, hw_id: HwId) -> Result<Target, Fault> {
-    let model = model::by_hw_id(hw_id.id).ok_or(Fault::NoFirmwareControl {
-        missing: "a chip cxfw knows",
-    })?;
+    let model = model::by_hw_id(hw_id.id).ok_or(Fault::UnknownChip(hw_id.id))?;
     let mcam = capabilities(registers, 0)?.ok_or(Fault::NoFirmwareControl { missing: "MCAM" })?;
     if let Some(missing) = card::missing_for_update(&mcam) {
         return Err(Fault::NoFirmwareControl { missing });
     }
     let mgir = read_register(registers, &Mgir::default())?;
     let boot_image = BootImage::find(registers)?.ok_or(Fault::NoFirmwareControl {
-        missing: "a boot image component",
+        missing: "boot image component",
     })?;
     let running = mgir.fw_version();
     let stored = match boot_image.stored(registers)? {
