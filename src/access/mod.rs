@@ -31,3 +31,8 @@ pub use icmd::IcmdError;
 pub use patience::Patience;
 pub use semaphore::FlashSemaphore;
 pub use space::{Space, SpaceSet};
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
