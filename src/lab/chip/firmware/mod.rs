@@ -1,0 +1,104 @@
+//! The firmware of a chip: answers access registers as the image that booted.
+//!
+//! One file a concern. What is not in [`REGISTERS`] this firmware does not have, and MCAM says so.
+
+mod flash_access;
+mod info;
+mod reset;
+mod settings;
+mod update;
+mod verify;
+
+use std::sync::Arc;
+
+use crate::registers::{
+    Mcam, Mcc, Mcda, Mcqi, Mcqs, Mfai, Mfba, Mfbe, Mfmc, Mfpa, Mfrl, Mgir, Mirc, Mlock, Mnvda,
+    Mqis, Msgi, Mvts, Register,
+};
+
+use super::Cycle;
+use super::boot::Running;
+use super::icmd::{Method, TlvStatus};
+
+/// The firmware at work, for one register.
+struct Firmware<'a> {
+    cycle: &'a Cycle<'a>,
+    running: Arc<Running>,
+}
+
+/// Answers a register image in place.
+type Answer = fn(&Firmware<'_>, Method, &mut [u8]) -> Result<(), TlvStatus>;
+
+/// Pairs each register with the method that answers it.
+macro_rules! registers {
+    ($($register:ident => $answer:ident,)*) => {
+        &[$((
+            $register::ID,
+            |firmware, method, image| firmware.$answer(method, image),
+        ),)*]
+    };
+}
+
+/// Every register of this firmware.
+const REGISTERS: &[(u16, Answer)] = registers! {
+    Mgir => mgir,
+    Mcam => mcam,
+    Mqis => mqis,
+    Msgi => msgi,
+    Mcqs => mcqs,
+    Mcqi => mcqi,
+    Mcc => mcc,
+    Mcda => mcda,
+    Mfpa => mfpa,
+    Mfba => mfba,
+    Mfbe => mfbe,
+    Mfmc => mfmc,
+    Mfai => mfai,
+    Mfrl => mfrl,
+    Mirc => mirc,
+    Mnvda => mnvda,
+    Mvts => mvts,
+    Mlock => mlock,
+};
+
+impl Cycle<'_> {
+    /// Answers the access register `id` in place.
+    pub(super) fn answer_register(
+        &self,
+        id: u16,
+        method: Method,
+        image: &mut [u8],
+    ) -> Result<(), TlvStatus> {
+        let running = self.running().ok_or(TlvStatus::NotAvailable)?;
+        let (_, answer) = REGISTERS
+            .iter()
+            .find(|(known, _)| *known == id)
+            .ok_or(TlvStatus::NotSupported)?;
+        let firmware = Firmware {
+            cycle: self,
+            running,
+        };
+        answer(&firmware, method, image)
+    }
+}
+
+/// Decodes the request, has it answered and puts the answer in its place.
+fn reply<R: Register>(
+    image: &mut [u8],
+    answer: impl FnOnce(R) -> Result<R, TlvStatus>,
+) -> Result<(), TlvStatus> {
+    let request = R::decode(image).map_err(|_| TlvStatus::TooShort)?;
+    let encoded = answer(request)?.encode();
+    for (to, from) in image.iter_mut().zip(encoded) {
+        *to = from;
+    }
+    Ok(())
+}
+
+/// Registers that can only be read.
+fn read_only(method: Method) -> Result<(), TlvStatus> {
+    match method {
+        Method::Read => Ok(()),
+        Method::Write => Err(TlvStatus::Method),
+    }
+}
