@@ -4,10 +4,10 @@
 //! The place in the table is a position that is looked for, never a fixed number (MCQS, MCQI;
 //! device-access 4.2, 4.3).
 
-use crate::access::{Method, RegisterAccess, RegisterError, read_register};
+use crate::access::{RegisterAccess, RegisterError, read_register, read_register_head};
 use crate::registers::mcqi::{ActivationMethod, Capabilities, Info, InfoType, Version};
 use crate::registers::mcqs::{Component, ComponentStatus, UpdateState};
-use crate::registers::{Mcqi, Mcqs, Register};
+use crate::registers::{Mcqi, Mcqs};
 use crate::version::{Date, FwVersion};
 
 /// Entries looked at before the table is taken for endless; firmware has some thirty kinds of
@@ -132,12 +132,7 @@ impl BootImage {
 
 /// Reads a version without its text, which nobody needs and which is most of the answer.
 fn version(registers: &dyn RegisterAccess, request: &Mcqi) -> Result<ImageVersion, RegisterError> {
-    let mut image = request.encode();
-    registers.send(Mcqi::ID, Method::Read, &mut image, VERSION_HEAD)?;
-    let answer = Mcqi::decode(&image).map_err(|source| RegisterError::Decode {
-        register: Mcqi::ID,
-        source,
-    })?;
+    let answer = read_register_head(registers, request, VERSION_HEAD)?;
     Ok(match answer.info() {
         Some(Info::Version(version)) => ImageVersion {
             version: known(&version),

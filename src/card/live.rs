@@ -11,7 +11,7 @@
 //!
 //! (device-access 4.12)
 
-use crate::access::{RegisterAccess, RegisterError, read_register};
+use crate::access::{RegisterAccess, RegisterError, read_register, read_register_head};
 use crate::identity::{Guid, Mac};
 use crate::image::{HwId, RomInfo, SecurityAttribute};
 use crate::model;
@@ -22,13 +22,19 @@ use crate::registers::{Mcam, Mcc, Mcda, Mcqi, Mcqs, Mgir, Mnvda, Mqis, Register}
 use super::boot_image::BootImage;
 use super::report::{CardReport, UpdatePath};
 
+/// Bytes of MGIR up to the versions of the ROMs.
+const MGIR_ROMS: usize = 0x78;
+
+/// Bytes of MCAM up to the register mask.
+const MCAM_REGISTERS: usize = 0x18;
+
 /// Longest text MQIS is asked for; descriptions have at most 256 characters.
 const TEXT_LIMIT: u16 = 256;
 
 /// Fills the report from the running firmware. Each part stands alone: one that fails leaves its
 /// fields empty and its reason in the report.
 pub(super) fn read(registers: &dyn RegisterAccess, report: &mut CardReport) {
-    let mgir = match read_register(registers, &Mgir::default()) {
+    let mgir = match read_register_head(registers, &Mgir::default(), MGIR_ROMS) {
         Ok(mgir) => mgir,
         Err(error) => return report.note(&error),
     };
@@ -136,7 +142,7 @@ fn stored(
     report: &mut CardReport,
 ) -> Result<(), RegisterError> {
     report.update_path = Some(UpdatePath::Direct);
-    let mcam = match read_register(registers, &Mcam::default()) {
+    let mcam = match read_register_head(registers, &Mcam::default(), MCAM_REGISTERS) {
         Err(error) if error.is_unsupported() => return Ok(()),
         result => result?,
     };

@@ -1,9 +1,9 @@
 //! The image on its way: cut into blocks the card takes, the last one padded to a whole word.
 
-use crate::access::{Method, RegisterAccess};
+use crate::access::{RegisterAccess, post_register};
 use crate::flash::cancel::Cancel;
 use crate::progress::{Event, Phase, Sink};
-use crate::registers::{Mcda, Register};
+use crate::registers::Mcda;
 
 use super::error::Fault;
 use super::steps::Plan;
@@ -27,13 +27,12 @@ pub(super) fn send(
         if cancel.requested() {
             return Err(Fault::Cancelled);
         }
-        let mut image = Mcda {
+        let block = Mcda {
             update_handle,
             offset,
             data: padded(piece, plan.word),
-        }
-        .encode();
-        registers.send(Mcda::ID, Method::Write, &mut image, 0)?;
+        };
+        post_register(registers, &block)?;
         let done = u64::from(offset) + piece.len() as u64;
         let percent = Some(done * 100 / total.max(1));
         if percent != shown {
