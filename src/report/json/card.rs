@@ -26,6 +26,7 @@ pub(super) struct Card<'a> {
     original_psid: Option<&'a str>,
     brand: Option<&'a str>,
     base_mac: Option<String>,
+    original_base_mac: Option<String>,
     base_guid: Option<String>,
     port_macs: [Option<String>; 2],
     port_guids: [Option<String>; 2],
@@ -39,6 +40,7 @@ pub(super) struct Card<'a> {
     status_text: String,
     status_reason: String,
     source: Option<Source>,
+    warnings: &'a [String],
     error: Option<Problem>,
 }
 
@@ -103,6 +105,7 @@ impl<'a> Card<'a> {
             original_psid: card.original_psid.as_ref().map(Psid::as_str),
             brand: card.psid.as_ref().and_then(brand),
             base_mac: text(card.base_mac),
+            original_base_mac: text(card.original_base_mac),
             base_guid: text(card.base_guid),
             port_macs: card.port_macs.map(text),
             port_guids: card.port_guids.map(text),
@@ -124,6 +127,7 @@ impl<'a> Card<'a> {
                     .offer
                     .map_or_else(|| source.name.clone(), |offer| offer.place()),
             }),
+            warnings: &card.warnings,
             error: card.error.as_ref().map(|error| Problem {
                 code: error.code.to_owned(),
                 message: error.message.clone(),
