@@ -93,7 +93,7 @@ const fn configuration_not_done(model: &Model) -> Option<Field> {
 const fn guard(model: &Model) -> Option<(Field, Field)> {
     match (model.gateway, model.hw_id) {
         (GatewayLayout::ConnectX3, _) => None,
-        (GatewayLayout::Old, 0x1ff | 0x209 | 0x20b | 0x20d | 0x211) => {
+        (GatewayLayout::Old, 0x1ff | 0x209 | 0x20b | 0x20d | 0x211 | 0x249) => {
             Some(((0xf_0408, 0), (0xf_040c, 16)))
         }
         (GatewayLayout::Old, _) => Some(((0xf_0444, 0), (0xf_0448, 16))),
