@@ -1,4 +1,4 @@
-//! The folder of lock files: made for its owner alone, and used only when it is ours.
+//! The folder of lock files: used only when nobody else can put files there.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::error::AccessError;
 
-/// Makes `dir` if it is not there. A folder of another user, who could swap the files in it, or a
-/// link to one is refused.
+/// Makes `dir` if it is not there. It must be a folder, no link, of root or the caller and
+/// writable for nobody else (burn 11.1).
 ///
 /// # Errors
 /// [`AccessError::LockFile`].
@@ -19,38 +19,52 @@ pub fn prepare(dir: &Path) -> Result<(), AccessError> {
     };
     DirBuilder::new()
         .recursive(true)
-        .mode(0o700)
+        .mode(0o755)
         .create(dir)
         .map_err(failed)?;
-    let found = fs::symlink_metadata(dir).map_err(failed)?;
-    if found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() {
+    let facts = fs::symlink_metadata(dir).map_err(failed)?;
+    let me = rustix::process::geteuid().as_raw();
+    let complaint = if !facts.is_dir() {
+        "it is not a folder"
+    } else if facts.uid() != 0 && facts.uid() != me {
+        "it belongs to another user"
+    } else if facts.mode() & 0o022 != 0 {
+        "others may write in it"
+    } else {
         return Ok(());
-    }
+    };
     Err(failed(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        "it is not a folder of the user cxfw runs as",
+        complaint,
     )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_folder_is_made_for_its_owner_alone() {
+    fn a_folder_is_made_that_only_its_owner_writes_in() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("run/cxfw");
         prepare(&dir).unwrap();
         prepare(&dir).unwrap();
-        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o022, 0);
     }
 
     #[test]
-    fn a_link_in_its_place_is_refused() {
+    fn a_link_in_its_place_or_a_folder_open_to_others_is_refused() {
         let root = tempfile::tempdir().unwrap();
-        let link = root.path().join("cxfw");
-        std::os::unix::fs::symlink("/tmp", &link).unwrap();
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(root.path(), &link).unwrap();
         let error = prepare(&link).unwrap_err().to_string();
-        assert!(error.contains("not a folder of the user"), "{error}");
+        assert!(error.ends_with("link: it is not a folder"), "{error}");
+
+        let open = root.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = prepare(&open).unwrap_err().to_string();
+        assert!(error.ends_with("open: others may write in it"), "{error}");
     }
 }
