@@ -68,31 +68,33 @@ impl BootImage {
     }
 
     /// Version of what boots next. Firmware with nothing staged answers with what runs, or
-    /// refuses: then `None`, and what runs is what boots next.
+    /// refuses: then it is `running`. Firmware that has something staged and refuses leaves it
+    /// unknown.
     ///
     /// # Errors
     /// [`RegisterError`] when the firmware was busy or could not be reached.
     pub fn stored(
         self,
         registers: &dyn RegisterAccess,
-    ) -> Result<Option<ImageVersion>, RegisterError> {
+        running: Option<FwVersion>,
+    ) -> Result<ImageVersion, RegisterError> {
         let request = Mcqi {
             read_pending_component: true,
             ..Mcqi::request(self.index, InfoType::Version)
         };
         match version(registers, &request) {
-            Ok(version) => Ok(Some(version)),
-            Err(error) if says_nothing_is_staged(&error) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if is_declined(&error) => Ok(ImageVersion {
+                version: running.filter(|_| !self.is_staged()),
+                date: None,
+            }),
+            result => result,
         }
     }
 
-    /// Version of what runs.
-    ///
-    /// # Errors
-    /// [`RegisterError`] when it cannot be read.
-    pub fn running(self, registers: &dyn RegisterAccess) -> Result<ImageVersion, RegisterError> {
-        version(registers, &Mcqi::request(self.index, InfoType::Version))
+    /// An update waits for a reset.
+    #[must_use]
+    pub fn is_staged(self) -> bool {
+        self.update_state == UpdateState::ActivePendingReset
     }
 
     /// What the component takes: sizes, transfer unit, checks.
@@ -124,7 +126,7 @@ impl BootImage {
                 Some(Info::ActivationMethod(method)) => Some(method),
                 _ => None,
             }),
-            Err(error) if says_nothing_is_staged(&error) => Ok(None),
+            Err(error) if is_declined(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -150,7 +152,7 @@ fn known(version: &Version) -> Option<FwVersion> {
 
 /// The firmware understood and declined, as it does when there is no pending component or no such
 /// information; busy (1), out of resources (8) and internal errors (0x70) say nothing.
-fn says_nothing_is_staged(error: &RegisterError) -> bool {
+fn is_declined(error: &RegisterError) -> bool {
     error
         .status()
         .is_some_and(|status| !matches!(status, 0x01 | 0x08 | 0x70))

@@ -153,13 +153,9 @@ fn stored(
         return Ok(());
     };
     report.update_path = Some(UpdatePath::Component);
-    match boot_image.stored(registers)? {
-        Some(stored) => {
-            report.firmware.stored = stored.version;
-            report.firmware.date = stored.date;
-        }
-        None => report.firmware.stored = report.firmware.running,
-    }
+    let stored = boot_image.stored(registers, report.firmware.running)?;
+    report.firmware.stored = stored.version;
+    report.firmware.date = stored.date;
     let runs_what_is_stored = report.firmware.stored == report.firmware.running;
     if report.firmware.date.is_none() && runs_what_is_stored {
         report.firmware.date = mgir.date();

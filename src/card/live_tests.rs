@@ -9,7 +9,7 @@ use super::survey::blank;
 use crate::access::{Method, RegisterAccess, RegisterError, Way};
 use crate::model;
 use crate::registers::mcqi::{Info, InfoType, Version};
-use crate::registers::mcqs::ComponentStatus;
+use crate::registers::mcqs::{ComponentStatus, UpdateState};
 use crate::registers::mgir::RomKind;
 use crate::registers::mnvda::BaseAddresses;
 use crate::registers::mqis::InfoType as Text;
@@ -30,6 +30,7 @@ struct Firmware {
     addresses: Option<BaseAddresses>,
     texts: HashMap<Text, &'static str>,
     endless: bool,
+    staged: bool,
     asked: Mutex<Vec<u16>>,
 }
 
@@ -68,6 +69,7 @@ impl Firmware {
                 (Text::ModelDescription, "ConnectX-4 Lx EN"),
             ]),
             endless: false,
+            staged: false,
             asked: Mutex::default(),
         }
     }
@@ -103,6 +105,11 @@ impl Firmware {
                 0x30
             },
             component_status: ComponentStatus::Present,
+            component_update_state: if self.staged {
+                UpdateState::ActivePendingReset
+            } else {
+                UpdateState::Idle
+            },
             last_index_flag: index == INDEX + 1 && !self.endless,
             ..request
         }
@@ -207,6 +214,16 @@ fn firmware_with_nothing_staged_boots_what_runs() {
     let report = firmware.read();
     assert_eq!(report.firmware.stored, Some(RUNNING));
     assert_eq!(report.error, None);
+}
+
+#[test]
+fn firmware_that_hides_what_is_staged_leaves_it_unknown() {
+    let firmware = Firmware {
+        pending: None,
+        staged: true,
+        ..Firmware::new()
+    };
+    assert_eq!(firmware.read().firmware.stored, None);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::flash::cancel::Cancel;
 use crate::progress::{Event, Phase, Sink};
 use crate::registers::Mcc;
 use crate::registers::mcc::PROGRESS_NOT_AVAILABLE;
-use crate::registers::mcqs::UpdateState;
 
 use super::error::{Boots, BurnError, Fault};
 use super::machine::Machine;
@@ -76,10 +75,7 @@ impl<'a> Run<'a> {
         drop(session);
         self.enter(Step::ReadBack);
         let boot_image = self.read_back(sink)?;
-        Ok(activation::what_activates(
-            self.machine.registers,
-            boot_image,
-        )?)
+        Ok(self.ask_activation(boot_image, sink))
     }
 
     /// A handle, after clearing away what a dead run of ours left, and on the user's word what
@@ -153,6 +149,16 @@ impl<'a> Run<'a> {
         session.release()
     }
 
+    /// What makes the image run. The image is in place whether the card tells or not.
+    fn ask_activation(&self, boot_image: BootImage, sink: &mut Sink<'_>) -> Activation {
+        activation::what_activates(self.machine.registers, boot_image).unwrap_or_else(|error| {
+            sink(Event::Note {
+                text: format!("the card does not say what activates the image: {error}"),
+            });
+            Activation::Reboot
+        })
+    }
+
     /// Asks the card what it stores now.
     fn read_back(&mut self, sink: &mut Sink<'_>) -> Result<BootImage, Fault> {
         let registers = self.machine.registers;
@@ -160,17 +166,13 @@ impl<'a> Run<'a> {
             expected: self.plan.to,
             found: None,
         })?;
-        let found = match boot_image.stored(registers)? {
-            Some(stored) => stored.version,
-            None if boot_image.update_state == UpdateState::ActivePendingReset => {
-                sink(Event::Note {
-                    text: "the firmware has the image staged, but does not tell its version"
-                        .to_owned(),
-                });
-                return Ok(boot_image);
-            }
-            None => boot_image.running(registers)?.version,
-        };
+        let found = boot_image.stored(registers, self.plan.running)?.version;
+        if found.is_none() && boot_image.is_staged() {
+            sink(Event::Note {
+                text: "the firmware has the image staged, but does not tell its version".to_owned(),
+            });
+            return Ok(boot_image);
+        }
         if found == Some(self.plan.to) {
             return Ok(boot_image);
         }
@@ -215,7 +217,7 @@ impl<'a> Run<'a> {
         let stored = BootImage::find(registers)
             .ok()
             .flatten()
-            .and_then(|boot_image| boot_image.stored(registers).ok().flatten())
+            .and_then(|boot_image| boot_image.stored(registers, self.plan.running).ok())
             .and_then(|stored| stored.version);
         match stored {
             Some(version) if version == self.plan.to => Boots::New(version),

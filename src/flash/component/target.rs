@@ -29,10 +29,7 @@ pub(super) fn read(registers: &dyn RegisterAccess, hw_id: HwId) -> Result<Target
         missing: "boot image component",
     })?;
     let running = mgir.fw_version();
-    let stored = match boot_image.stored(registers)? {
-        Some(stored) => stored.version,
-        None => running,
-    };
+    let stored = boot_image.stored(registers, running)?.version;
     let can_reactivate = Mcam::group_of(Mirc::ID)
         .map(|group| capabilities(registers, group))
         .transpose()?
