@@ -113,6 +113,7 @@ impl<'a> Run<'a> {
         if self.plan.reactivate {
             self.enter(Step::Reactivate);
             session.reactivate()?;
+            self.boots = Boots::Old(self.plan.running);
         }
         self.check_cancel()?;
         self.enter(Step::Initialize);
@@ -245,7 +246,7 @@ impl Polls {
 
     fn seen(&mut self, mcc: &Mcc, sink: &mut Sink<'_>) {
         self.count += 1;
-        let counted = mcc.control_progress < PROGRESS_NOT_AVAILABLE && mcc.control_progress > 0;
+        let counted = mcc.control_progress < PROGRESS_NOT_AVAILABLE;
         let (done, total) = if counted {
             (u64::from(mcc.control_progress), 100)
         } else {
