@@ -179,9 +179,15 @@ impl Packer {
     }
 }
 
-/// Sub-image type: 0x100 and the ROM's product id (bundles 1.7).
+/// Sub-image type (bundles 1.7). Listings have no name for NVMe's.
 const fn part_type(kind: RomKind) -> u16 {
-    0x100 | kind.product_id()
+    match kind {
+        RomKind::Clp => 0x101,
+        RomKind::Pxe => 0x110,
+        RomKind::Uefi => 0x111,
+        RomKind::Nvme => 0x113,
+        RomKind::Fcode => 0x121,
+    }
 }
 
 /// Key/value metadata with its header, padded to whole dwords (bundles 1.5).

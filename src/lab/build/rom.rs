@@ -34,7 +34,7 @@ pub enum RomKind {
 }
 
 impl RomKind {
-    pub(super) const fn product_id(self) -> u16 {
+    const fn product_id(self) -> u16 {
         match self {
             Self::Pxe => 0x10,
             Self::Uefi => 0x11,
