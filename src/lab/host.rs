@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Psid;
-use crate::lab::build::{BuildError, ImageSpec};
+use crate::lab::build::ImageSpec;
 use crate::model::Model;
 use crate::pci::Address;
 
@@ -58,14 +58,6 @@ pub enum HostError {
         /// Functions described.
         count: usize,
     },
-    /// A part of the description the chip's image has no room for.
-    #[error("{what}: {source}")]
-    Image {
-        /// Card or offer.
-        what: String,
-        /// What does not fit.
-        source: BuildError,
-    },
 }
 
 /// A host.
@@ -90,6 +82,9 @@ pub struct HostSpec {
 pub struct OfferSpec {
     /// Chip, by its long name (`ConnectX-4 Lx`).
     pub model: String,
+    /// Chip revision it supports.
+    #[serde(default)]
+    pub revision: u8,
     /// Board.
     #[serde(with = "as_text")]
     pub psid: Psid,
@@ -115,9 +110,16 @@ impl HostSpec {
     /// # Errors
     /// [`HostError`]: not of this form, or contradicting itself.
     pub fn from_json(text: &str) -> Result<Self, HostError> {
-        let host: Self = serde_json::from_str(text)?;
-        host.check()?;
-        Ok(host)
+        serde_json::from_str::<Self>(text)?.checked()
+    }
+
+    /// The description, if it does not contradict itself.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn checked(self) -> Result<Self, HostError> {
+        self.check()?;
+        Ok(self)
     }
 
     /// Everything that would make a lab nobody can enumerate.
@@ -178,6 +180,15 @@ impl HostSpec {
     }
 }
 
+impl HostSpec {
+    /// What the slot that leads to this function can do; `None` on bus 0 and below bridges
+    /// without a PCIe link.
+    #[must_use]
+    pub fn slot_of(&self, address: Address) -> Option<PcieLink> {
+        self.bridge_to(address.domain, address.bus)?.slot
+    }
+}
+
 impl OfferSpec {
     /// The image as the vendor publishes it: without a board's own data.
     ///
@@ -187,6 +198,7 @@ impl OfferSpec {
         let mut spec = self
             .firmware
             .image_spec(model(&self.model)?, self.psid.clone());
+        spec.revision = self.revision;
         spec.part_number.clone_from(&self.part_number);
         spec.description.clone_from(&self.description);
         Ok(spec)
@@ -199,4 +211,92 @@ pub(super) fn model(name: &str) -> Result<&'static Model, HostError> {
         .iter()
         .find(|model| model.long_name == name)
         .ok_or_else(|| HostError::UnknownModel(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(change: impl FnOnce(&mut HostSpec)) -> Result<HostSpec, HostError> {
+        let mut host = HostSpec::default_host().unwrap();
+        change(&mut host);
+        host.checked()
+    }
+
+    fn refusal(change: impl FnOnce(&mut HostSpec)) -> String {
+        changed(change).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_default_host_is_possible_and_survives_its_own_json() {
+        let host = HostSpec::default_host().unwrap();
+        let text = serde_json::to_string(&host).unwrap();
+        assert_eq!(HostSpec::from_json(&text).unwrap(), host);
+    }
+
+    #[test]
+    fn every_card_has_an_offer_but_the_other_vendor_s() {
+        let host = HostSpec::default_host().unwrap();
+        for card in &host.cards {
+            let offers = host.offers.iter().filter(|offer| offer.psid == card.psid);
+            let expected = usize::from(card.psid.brand().is_none());
+            assert_eq!(offers.count(), expected, "{}", card.name);
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_by_name() {
+        assert_eq!(
+            refusal(|host| host.cards[1].name = "cx3-10g".to_owned()),
+            "two cards have the name `cx3-10g`"
+        );
+        assert_eq!(
+            refusal(|host| host.cards[1].address = host.cards[0].address),
+            "two functions have the address 0000:01:00.0"
+        );
+        assert_eq!(
+            refusal(|host| host.cards[0].name = "../up".to_owned()),
+            "card name `../up`: 1 to 32 lower-case letters, digits and `-` are allowed"
+        );
+        assert_eq!(
+            refusal(|host| host.cards[0].model = "ConnectX-99".to_owned()),
+            "`ConnectX-99` is not the name of a chip (such as ConnectX-4 Lx)"
+        );
+        assert_eq!(
+            refusal(|host| host.cards[0].functions.clear()),
+            "card `cx3-10g` has 0 functions; 1 to 8 are possible"
+        );
+        assert_eq!(
+            refusal(|host| host.cards[0].address = "0000:77:00.0".parse().unwrap()),
+            "0000:77:00.0 is on a bus that no bridge leads to"
+        );
+    }
+
+    #[test]
+    fn bridges_that_lead_in_a_circle_are_refused() {
+        let refused = refusal(|host| {
+            host.bridges[0].address = "0000:02:01.0".parse().unwrap();
+            host.bridges[1].address = "0000:01:01.0".parse().unwrap();
+        });
+        assert!(refused.ends_with("is on a bus that no bridge leads to"));
+    }
+
+    #[test]
+    fn texts_that_are_no_values_are_refused() {
+        let host = HostSpec::default_host().unwrap();
+        let text = serde_json::to_string(&host).unwrap();
+        for (good, bad) in [
+            ("\"14.25.1020\"", "\"14.25\""),
+            ("\"2019-02-05\"", "\"5.2.2019\""),
+            ("\"15b3:0003\"", "\"15b3-0003\""),
+            ("\"0c42a1000000\"", "\"0c:42:a1:00:00:00\""),
+            ("\"engineering_change\"", "\"ec\""),
+        ] {
+            assert!(text.contains(good), "{good}");
+            assert!(
+                HostSpec::from_json(&text.replace(good, bad)).is_err(),
+                "{bad}"
+            );
+        }
+    }
 }

@@ -17,6 +17,23 @@ pub struct PciId {
     pub device: u16,
 }
 
+impl PciId {
+    /// From the dword of a configuration header, vendor in the low half.
+    #[must_use]
+    pub const fn from_dword(dword: u32) -> Self {
+        Self {
+            vendor: (dword & 0xffff) as u16,
+            device: (dword >> 16) as u16,
+        }
+    }
+
+    /// As a configuration header holds it.
+    #[must_use]
+    pub const fn dword(self) -> u32 {
+        ((self.device as u32) << 16) | self.vendor as u32
+    }
+}
+
 /// A text that is no pair of ids.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a pair of PCI ids (such as 15b3:0003)")]

@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{HostError, PciId, PcieLink, as_text, model};
 use crate::identity::{Guid, Mac, Psid};
-use crate::lab::build::{
-    Addresses, DeviceData, ImageSpec, Rom, RomKind, Security, Slot,
-};
+use crate::lab::build::{Addresses, DeviceData, ImageSpec, Rom, RomKind, Security, Slot};
+use crate::lab::chip::{ChipSpec, FunctionSpec, LinkSpec, VpdSpec};
 use crate::model::{ImageFormat, Model};
 use crate::pci::Address;
 use crate::version::{Date, FwVersion};
+
+/// JEDEC vendor and type of the flash parts of a lab; the low byte is log2 of the size.
+const WINBOND: u32 = 0xef_4000;
 
 /// A card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +93,25 @@ pub enum PortType {
     Ethernet,
     /// InfiniBand.
     Infiniband,
+}
+
+impl PortType {
+    /// PCI class of a function with such a port.
+    const fn class(self) -> u32 {
+        match self {
+            Self::Ethernet => 0x02_0000,
+            Self::Infiniband => 0x02_0700,
+        }
+    }
+
+    /// As the kernel names it in `link_layer`.
+    #[must_use]
+    pub const fn link_layer(self) -> &'static str {
+        match self {
+            Self::Ethernet => "Ethernet",
+            Self::Infiniband => "InfiniBand",
+        }
+    }
 }
 
 /// A firmware.
@@ -196,14 +217,12 @@ impl CardSpec {
             .map(move |function| Address { function, ..first })
     }
 
-    /// The image in the card's flash, with the board's own data; `vpd` is the VPD's bytes.
+    /// The image in the card's flash, with the board's own data.
     ///
     /// # Errors
     /// [`HostError::UnknownModel`].
-    pub fn image_spec(&self, vpd: Vec<u8>) -> Result<ImageSpec, HostError> {
-        let mut spec = self
-            .firmware
-            .image_spec(self.model()?, self.psid.clone());
+    pub fn image_spec(&self) -> Result<ImageSpec, HostError> {
+        let mut spec = self.firmware.image_spec(self.model()?, self.psid.clone());
         spec.revision = self.revision;
         spec.part_number.clone_from(&self.part_number);
         spec.description.clone_from(&self.description);
@@ -219,9 +238,65 @@ impl CardSpec {
             }),
             original_psid: self.original_psid.clone(),
             vsd: String::new(),
-            vpd,
+            vpd: self.vpd().encode(),
         };
         Ok(spec)
+    }
+
+    /// The chip in a slot that can do `slot` (`None`: no limit).
+    ///
+    /// # Errors
+    /// [`HostError::UnknownModel`].
+    pub fn chip_spec(&self, slot: Option<PcieLink>) -> Result<ChipSpec, HostError> {
+        let model = self.model()?;
+        let trained = slot.map_or(self.link, |slot| self.link.trained_with(slot));
+        let functions = self
+            .addresses()
+            .enumerate()
+            .map(|(index, address)| FunctionSpec {
+                address: address.to_string(),
+                device: model.pci_ids.first().copied().unwrap_or(0),
+                subsystem_vendor: self.subsystem.vendor,
+                subsystem_device: self.subsystem.device,
+                class: self.port(index).class(),
+            })
+            .collect();
+        Ok(ChipSpec {
+            hw_id: model.hw_id,
+            revision: self.revision,
+            functions,
+            link: LinkSpec {
+                generation: trained.speed.generation(),
+                width: trained.width,
+                max_generation: self.link.speed.generation(),
+                max_width: self.link.width,
+            },
+            vpd: self.vpd(),
+            flash_size: self.flash.size,
+            jedec_id: WINBOND | self.flash.size.ilog2(),
+            secure: self.secure,
+            oldest_version: None,
+            icmd_busy_polls: 1,
+            cycle_delay_ns: 0,
+        })
+    }
+
+    /// The vital product data of the board (device-access 5.2).
+    #[must_use]
+    pub fn vpd(&self) -> VpdSpec {
+        let generation = self.link.speed.generation();
+        let slot = format!("PCIeGen{generation} x{}", self.link.width);
+        VpdSpec {
+            identifier: self.description.clone(),
+            keywords: [
+                ("PN", self.part_number.as_str()),
+                ("EC", &self.engineering_change),
+                ("SN", &self.serial),
+                ("V0", &slot),
+            ]
+            .map(|(keyword, text)| (keyword.to_owned(), text.to_owned()))
+            .to_vec(),
+        }
     }
 
     /// Driver that binds to the functions while firmware runs.
@@ -240,5 +315,14 @@ impl CardSpec {
             .or_else(|| self.ports.first())
             .copied()
             .unwrap_or(PortType::Ethernet)
+    }
+
+    /// Ports behind function `index`: all of them on a chip with one function, else its own.
+    pub(in crate::lab) fn ports_of(&self, index: usize) -> Vec<PortType> {
+        if self.functions.len() == 1 {
+            self.ports.clone()
+        } else {
+            vec![self.port(index)]
+        }
     }
 }
