@@ -1,9 +1,15 @@
 //! The DATA section: one plain block that pieces are cut from (bundles 1.10).
 
+use std::ops::Range;
+
 use super::{Piece, Section};
 use crate::bundle::error::Fault;
 use crate::bundle::limits;
 use crate::bundle::xz::Inflater;
+use crate::bundle::xz::index::{self, Block};
+
+/// What errors call the section.
+const SECTION: &str = "DATA";
 
 /// The bytes of `pieces` one after the other. `board` names them in errors.
 ///
@@ -19,14 +25,13 @@ pub fn join(
     let total = usize::try_from(limits::IMAGE.check(total)?).unwrap_or(usize::MAX);
     let stored = section.stored(bytes);
     if section.compressed {
-        inflated(stored, pieces, total)
-    } else {
-        let mut image = Vec::with_capacity(total);
-        for piece in pieces {
-            image.extend_from_slice(slice(stored, piece, board)?);
-        }
-        Ok(image)
+        return inflated(stored, pieces, total, board);
     }
+    let mut image = Vec::with_capacity(total);
+    for piece in pieces {
+        image.extend_from_slice(slice(stored, piece, board)?);
+    }
+    Ok(image)
 }
 
 /// Makes the integrity checks of a compressed section.
@@ -35,7 +40,7 @@ pub fn join(
 /// [`Fault::Decompression`], [`Fault::LimitExceeded`].
 pub fn verify(bytes: &[u8], section: &Section) -> Result<(), Fault> {
     if section.compressed {
-        Inflater::new("DATA", section.stored(bytes))?.finish()?;
+        Inflater::new(SECTION, section.stored(bytes))?.finish()?;
     }
     Ok(())
 }
@@ -49,36 +54,81 @@ fn slice<'a>(stored: &'a [u8], piece: &Piece, board: &str) -> Result<&'a [u8], F
     if piece.size == 0 {
         return Ok(&[]);
     }
-    range().ok_or_else(|| Fault::DataOutOfRange {
+    range().ok_or_else(|| out_of_range(piece, board, stored.len() as u64))
+}
+
+fn out_of_range(piece: &Piece, board: &str, available: u64) -> Fault {
+    Fault::DataOutOfRange {
         board: board.to_owned(),
         offset: piece.offset,
         size: u64::from(piece.size),
-        available: stored.len() as u64,
-    })
+        available,
+    }
 }
 
-/// One forward pass over the stream in order of offsets; each piece lands at its place in the
+/// The pieces of a compressed section, read in order of their offsets in one forward pass from the
+/// block the first is in to the end of the block the last is in; each lands at its place in the
 /// image. Pieces that overlap in the section start another pass.
-fn inflated(stored: &[u8], pieces: &[&Piece], total: usize) -> Result<Vec<u8>, Fault> {
-    let mut places: Vec<(&Piece, usize)> = Vec::new();
-    let mut place = 0;
-    for piece in pieces.iter().filter(|piece| piece.size > 0) {
-        limits::PLAIN.check(piece.offset + u64::from(piece.size))?;
-        places.push((piece, place));
-        place += usize::try_from(piece.size).unwrap_or(usize::MAX);
-    }
-    places.sort_by_key(|(piece, _)| piece.offset);
+fn inflated(stored: &[u8], pieces: &[&Piece], total: usize, board: &str) -> Result<Vec<u8>, Fault> {
+    let blocks = index::blocks(stored).map_err(|reason| Fault::Decompression {
+        section: SECTION,
+        reason: reason.to_owned(),
+    })?;
+    let plain_size = blocks.last().map_or(0, |block| block.plain.end);
+    let places = places(pieces, plain_size, board)?;
+    let (Some(first), Some(last)) = (places.first(), places.iter().max_by_key(|p| p.end)) else {
+        return Ok(Vec::new());
+    };
+    let blocks: Vec<Block> = blocks
+        .into_iter()
+        .filter(|block| block.plain.end > first.start && block.plain.start < last.end)
+        .collect();
+    let (Some(start), Some(end)) = (
+        blocks.first().map(|block| block.plain.start),
+        blocks.last().map(|block| block.plain.end),
+    ) else {
+        return Ok(Vec::new());
+    };
+    limits::PLAIN.check(end - start)?;
 
     let mut image = vec![0; total];
-    let mut inflater = Inflater::new("DATA", stored)?;
-    for (piece, place) in places {
-        if piece.offset < inflater.produced() {
-            inflater = Inflater::new("DATA", stored)?;
+    let mut inflater = Inflater::of_blocks(SECTION, stored, &blocks)?;
+    for place in &places {
+        if place.start < start + inflater.produced() {
+            inflater = Inflater::of_blocks(SECTION, stored, &blocks)?;
         }
-        inflater.skip(piece.offset - inflater.produced())?;
-        let end = place.saturating_add(usize::try_from(piece.size).unwrap_or(usize::MAX));
-        inflater.read_exact(image.get_mut(place..end).unwrap_or_default())?;
+        inflater.skip(place.start - start - inflater.produced())?;
+        inflater.read_exact(image.get_mut(place.image.clone()).unwrap_or_default())?;
     }
-    inflater.finish()?;
+    inflater.skip(end - start - inflater.produced())?;
+    inflater.expect_end_of_blocks()?;
     Ok(image)
+}
+
+/// Where a piece comes from in the plain section, and where it goes in the image.
+struct Place {
+    start: u64,
+    end: u64,
+    image: Range<usize>,
+}
+
+/// The places of the pieces that have bytes, in order of their start; all inside the section.
+fn places(pieces: &[&Piece], plain_size: u64, board: &str) -> Result<Vec<Place>, Fault> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    for piece in pieces.iter().filter(|piece| piece.size > 0) {
+        let end = piece.offset + u64::from(piece.size);
+        if end > plain_size {
+            return Err(out_of_range(piece, board, plain_size));
+        }
+        let image_end = at + usize::try_from(piece.size).unwrap_or(usize::MAX);
+        places.push(Place {
+            start: piece.offset,
+            end,
+            image: at..image_end,
+        });
+        at = image_end;
+    }
+    places.sort_by_key(|place| place.start);
+    Ok(places)
 }

@@ -1,10 +1,13 @@
 //! XZ streams inside containers (bundles 0.5): inflated forwards, a piece at a time, with bounded
 //! memory, and checked to the end.
 
+pub mod index;
+
 use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
 use super::error::Fault;
 use super::limits;
+use index::Block;
 
 /// What the decoder needs beside its dictionary, generously: tables and block headers.
 const DECODER_OVERHEAD: u64 = 8 << 20;
@@ -20,7 +23,9 @@ const GROWTH: usize = 4 << 20;
 pub struct Inflater<'a> {
     section: &'static str,
     decoder: Stream,
-    input: &'a [u8],
+    /// What the decoder gets, one slice after the other: the whole stream in the second, or the
+    /// stream header and some of the blocks.
+    input: [&'a [u8]; 2],
     ended: bool,
 }
 
@@ -40,6 +45,27 @@ impl<'a> Inflater<'a> {
     /// # Errors
     /// [`Fault::Decompression`] when the decoder cannot be made.
     pub fn new(section: &'static str, input: &'a [u8]) -> Result<Self, Fault> {
+        Self::over(section, [&[], input])
+    }
+
+    /// Starts in the middle: reads `blocks` of the stream in `stream`, which follow each other.
+    /// The end is reached with [`Inflater::expect_end_of_blocks`] only.
+    ///
+    /// # Errors
+    /// As [`Inflater::new`].
+    pub fn of_blocks(
+        section: &'static str,
+        stream: &'a [u8],
+        blocks: &[Block],
+    ) -> Result<Self, Fault> {
+        let start = blocks.first().map_or(0, |block| block.stored.start);
+        let end = blocks.last().map_or(0, |block| block.stored.end);
+        let header = stream.get(..index::STREAM_HEADER).unwrap_or_default();
+        let body = stream.get(start..end).unwrap_or_default();
+        Self::over(section, [header, body])
+    }
+
+    fn over(section: &'static str, input: [&'a [u8]; 2]) -> Result<Self, Fault> {
         let memory = limits::DICTIONARY.allowed + DECODER_OVERHEAD;
         let decoder = Stream::new_stream_decoder(memory, TELL_UNSUPPORTED_CHECK)
             .map_err(|error| failed(section, reason(error)))?;
@@ -65,9 +91,7 @@ impl<'a> Inflater<'a> {
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize, Fault> {
         while !self.ended && !out.is_empty() {
             let before = (self.decoder.total_in(), self.decoder.total_out());
-            let consumed = usize::try_from(before.0).unwrap_or(usize::MAX);
-            let rest = self.input.get(consumed..).unwrap_or_default();
-            match self.decoder.process(rest, out, Action::Run) {
+            match self.decoder.process(self.rest(), out, Action::Run) {
                 Ok(Status::StreamEnd) => self.ended = true,
                 Ok(Status::MemNeeded) => return Err(self.failed("the stream ends early")),
                 Ok(Status::Ok | Status::GetCheck) => {}
@@ -156,10 +180,36 @@ impl<'a> Inflater<'a> {
         self.check_padding()
     }
 
-    fn check_padding(&self) -> Result<(), Fault> {
+    /// The plain bytes of the blocks given to [`Inflater::of_blocks`] are all read; makes the
+    /// integrity check of the last one.
+    ///
+    /// # Errors
+    /// [`Fault::Decompression`].
+    pub fn expect_end_of_blocks(mut self) -> Result<(), Fault> {
+        // Without room for output the decoder only takes in the check value behind the data.
+        while !self.rest().is_empty() {
+            match self.decoder.process(self.rest(), &mut [], Action::Run) {
+                Ok(Status::Ok) => {}
+                Ok(_) => return Err(self.failed("a block is longer than its index says")),
+                Err(error) => return Err(self.failed(reason(error))),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the decoder has not taken in yet, as far as it lies in one piece.
+    fn rest(&self) -> &'a [u8] {
+        let [head, body] = self.input;
         let consumed = usize::try_from(self.decoder.total_in()).unwrap_or(usize::MAX);
-        let padding = self.input.get(consumed..).unwrap_or_default();
-        if padding.len() % 4 != 0 || padding.iter().any(|&b| b != 0) {
+        match head.get(consumed..) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => body.get(consumed - head.len()..).unwrap_or_default(),
+        }
+    }
+
+    fn check_padding(&self) -> Result<(), Fault> {
+        let padding = self.rest();
+        if !padding.len().is_multiple_of(4) || padding.iter().any(|&b| b != 0) {
             return Err(self.failed("something other than zero padding follows the stream"));
         }
         Ok(())
@@ -293,6 +343,36 @@ mod tests {
             fault.to_string(),
             "XZ dictionary in bytes is 201326592, at most 134217728 is allowed"
         );
+    }
+
+    #[test]
+    fn reading_can_start_and_end_at_any_block() {
+        let mut encoder = Stream::new_easy_encoder(0, Check::Crc32).unwrap();
+        let mut packed = Vec::with_capacity(1 << 20);
+        for (fill, action) in [
+            (1, Action::FullFlush),
+            (2, Action::FullFlush),
+            (3, Action::Finish),
+        ] {
+            encoder
+                .process_vec(&[fill; 1000], &mut packed, action)
+                .unwrap();
+        }
+        let blocks = index::blocks(&packed).unwrap();
+        let middle = || Inflater::of_blocks("DATA", &packed, &blocks[1..2]).unwrap();
+        let mut inflater = middle();
+        assert_eq!(inflater.read_vec(1000).unwrap(), [2; 1000]);
+        inflater.expect_end_of_blocks().unwrap();
+
+        let mut unread = middle();
+        unread.skip(999).unwrap();
+        assert!(unread.expect_end_of_blocks().is_err(), "a byte is left");
+        let mut damaged = packed.clone();
+        damaged[blocks[1].stored.end - 1] ^= 1;
+        let mut damaged = Inflater::of_blocks("DATA", &damaged, &blocks[1..2]).unwrap();
+        let checked = damaged.skip(1000);
+        let checked = checked.and_then(|()| damaged.expect_end_of_blocks());
+        assert!(checked.is_err(), "the check is wrong");
     }
 
     #[test]
