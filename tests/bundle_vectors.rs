@@ -424,3 +424,22 @@ fn file_names_are_taken_apart_as_expected() {
         assert_eq!(json!(parsed), case["parsed"], "{}", case["name"]);
     }
 }
+
+#[test]
+fn a_broken_vector_opened_by_content_is_an_error_that_names_the_file() {
+    for kind in ["mfa1", "mfa2", "pldm", "zip"] {
+        for (name, path, expected) in of_kind(kind) {
+            if expected["result"] != "error" || expected["lazy"] == true {
+                continue;
+            }
+            let error = Bundle::open(&path).unwrap_err();
+            assert!(error.to_string().contains(&name), "{error}");
+            // What has no signature of its kind is no firmware at all to the dispatcher.
+            let class = expected["error"].as_str().unwrap();
+            if !class.starts_with("not_a") {
+                let seen = [class, "no_firmware"];
+                assert!(seen.contains(&error.class()), "{name}: {error}");
+            }
+        }
+    }
+}
