@@ -10,6 +10,8 @@ pub struct Patience {
     pub semaphore_tries: u32,
     /// Pause between them.
     pub semaphore_pause: Duration,
+    /// Attempts between two looks whether the owner is dead.
+    pub attempts_a_look: u32,
     /// Reads of the address flag (device-access 2.4).
     pub flag_polls: u32,
     /// Pause after every [`FLAG_POLLS_A_PAUSE`]th of them.
@@ -54,6 +56,7 @@ impl Patience {
     pub const USUAL: Self = Self {
         semaphore_tries: 2048,
         semaphore_pause: Duration::from_millis(1),
+        attempts_a_look: 64,
         flag_polls: 2048,
         flag_pause: Duration::from_millis(1),
         token_tries: 256,
@@ -76,6 +79,7 @@ impl Patience {
     pub const SHORT: Self = Self {
         semaphore_tries: 20,
         semaphore_pause: Duration::ZERO,
+        attempts_a_look: 4,
         flag_polls: 20,
         flag_pause: Duration::ZERO,
         token_tries: 20,

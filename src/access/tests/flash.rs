@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::fake::{Chip, Fake, FakeGateway};
+use super::super::fake::{Chip, Fake, FakeGateway, VSEC};
 use super::super::gateway::Flash;
-use super::super::{Device, GatewayError};
+use super::super::{AccessError, Device, GatewayError, RecoveryState};
 use super::opened;
 use crate::bytes::ByteSource;
 use crate::model::by_hw_id;
@@ -120,6 +120,27 @@ fn a_refused_firmware_leaves_the_flash_in_the_recovery_space() {
     let (_, device) = zombie(0b011);
     let error = device.flash(device.model().unwrap()).unwrap_err();
     assert!(matches!(error, GatewayError::NoWindow { .. }), "{error}");
+}
+
+#[test]
+fn a_recovery_capability_without_cr_space_still_leads_to_the_flash() {
+    let contents = pattern(0x1_0000);
+    let (fake, device) = opened(|chip| {
+        chip.config[0] = 0x021e_15b3;
+        chip.config[usize::from(VSEC / 4)] = 0x0218_0009;
+        chip.spaces = vec![(0xc, 0x100)];
+        chip.semaphores.clear();
+        chip.cr = vec![(0xc000_0000, 0b111)];
+        chip.gateway = Some(FakeGateway::seventh(contents.clone(), 0xc000_0010));
+    });
+    assert_eq!(device.model().unwrap().name, "ConnectX8");
+    assert_eq!(device.recovery_state().unwrap(), RecoveryState::Recovery);
+    assert!(device.registers().is_none());
+    assert!(matches!(
+        device.hw_id().unwrap_err(),
+        AccessError::UnsupportedSpace { .. }
+    ));
+    compare(&fake, &flash(&device), &contents);
 }
 
 #[test]

@@ -5,27 +5,26 @@
 //! from the first dword to the last and freed on every path; the capability's own semaphore is
 //! let go whenever there is something to wait for.
 
+mod error;
+mod mailbox;
+
+pub use error::IcmdError;
+
+use mailbox::Mailbox;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
 
-use super::error::AccessError;
 use super::frame::{self, Head};
-use super::patience::TIGHT_BUSY_POLLS;
 use super::semaphore::Semaphore;
 use super::space::Space;
 use super::vsec::{Session, Vsec};
 use super::{Method, RegisterAccess, RegisterError, Way};
-use crate::bytes::{bits, with_bits};
+use crate::bytes::bits;
 use crate::model::Model;
 
-/// Busy `[0]`, status `[15:8]`, opcode `[31:16]`.
-const CONTROL: u32 = 0x0;
 const MAX_MAILBOX: u32 = 0x1000;
-const SYNDROME: u32 = 0x1008;
 const MAILBOX: u32 = 0x10_0000;
-
-const BUSY: u32 = 1;
 
 /// Mailbox size where it cannot be read, bytes.
 const DEFAULT_MAILBOX: u32 = 0x340;
@@ -38,110 +37,6 @@ const ACCESS_REGISTER: u32 = 0x9001;
 const TLV_BUSY: u8 = 0x1;
 /// TLV status "register not supported": on a twin-space device the other half may have it.
 const TLV_NOT_SUPPORTED: u8 = 0x4;
-
-/// A command did not go through.
-#[derive(Debug, thiserror::Error)]
-pub enum IcmdError {
-    /// The way to the mailbox.
-    #[error(transparent)]
-    Access(#[from] AccessError),
-    /// The firmware has not started far enough.
-    #[error("{device}: the firmware is not configured yet (CR {address:#x} bit {bit} is set)")]
-    NotReady {
-        /// The function.
-        device: String,
-        /// CR address of the flag.
-        address: u32,
-        /// Bit of the flag.
-        bit: u32,
-    },
-    /// More than the mailbox takes.
-    #[error("{device}: {bytes} bytes do not fit the command mailbox of {limit}")]
-    TooLong {
-        /// The function.
-        device: String,
-        /// Bytes to send or read.
-        bytes: usize,
-        /// Bytes there are.
-        limit: usize,
-    },
-    /// A command is under way although we hold the semaphore.
-    #[error("{device}: the command mailbox is busy although its semaphore was free")]
-    Busy {
-        /// The function.
-        device: String,
-    },
-    /// Somebody else used the mailbox although we hold its semaphore.
-    #[error(
-        "{device}: the command mailbox shows opcode {found:#x} in place of {expected:#x}: somebody \
-         uses it without its semaphore"
-    )]
-    Disturbed {
-        /// The function.
-        device: String,
-        /// Opcode written.
-        expected: u32,
-        /// Opcode found.
-        found: u32,
-    },
-    /// The firmware did not answer.
-    #[error("{device}: the firmware did not finish command {opcode:#x} in {} ms", waited.as_millis())]
-    Timeout {
-        /// The function.
-        device: String,
-        /// Opcode.
-        opcode: u32,
-        /// How long cxfw waited.
-        waited: std::time::Duration,
-    },
-    /// The firmware refused the command.
-    #[error(
-        "{device}: command {opcode:#x} failed with status {status} ({}), syndrome {syndrome:#x}",
-        icmd_status(*status)
-    )]
-    Status {
-        /// The function.
-        device: String,
-        /// Opcode.
-        opcode: u32,
-        /// Status, 8 bits.
-        status: u32,
-        /// Syndrome.
-        syndrome: u32,
-    },
-    /// The answer is for another register.
-    #[error("{device}: asked for register {expected:#06x}, the answer is for {found:#06x}")]
-    Echo {
-        /// The function.
-        device: String,
-        /// Register asked for.
-        expected: u16,
-        /// Register in the answer.
-        found: u16,
-    },
-    /// A register image that is not whole dwords.
-    #[error("{device}: a register image of {bytes} bytes is not whole dwords")]
-    Ragged {
-        /// The function.
-        device: String,
-        /// Bytes.
-        bytes: usize,
-    },
-}
-
-/// Meaning of an ICMD status (device-access 3.3).
-const fn icmd_status(status: u32) -> &'static str {
-    match status {
-        1 => "invalid opcode",
-        2 => "invalid command",
-        3 => "operational error",
-        4 => "bad parameter",
-        5 => "busy",
-        6 => "ICM not available",
-        7 => "write protected",
-        _ => "unknown status",
-    }
-}
 
 /// Where CR space says that the firmware is not configured: address and bit (device-access 3.2).
 /// `None` for chips without ICMD or not in the table.
@@ -224,13 +119,7 @@ impl Icmd {
         let mut session = self.vsec.hold()?;
         self.check_size(&mut session, half, request.len() * 4)?;
         self.await_configuration(&mut session)?;
-        half.semaphore.take(&mut session, &self.vsec, self.token)?;
-        let mut mailbox = Mailbox {
-            icmd: self,
-            session,
-            half,
-            held: true,
-        };
+        let mut mailbox = Mailbox::take(self, half, session)?;
         mailbox.submit(opcode, request)?;
         mailbox.await_answer(opcode)?;
         for (offset, dwords) in reply {
@@ -393,100 +282,5 @@ impl RegisterAccess for Icmd {
 
     fn way(&self) -> Way {
         Way::Vsec
-    }
-}
-
-/// The mailbox, its semaphore held.
-struct Mailbox<'a> {
-    icmd: &'a Icmd,
-    session: Session<'a>,
-    half: Half,
-    held: bool,
-}
-
-impl Mailbox<'_> {
-    fn read(&mut self, address: u32, dwords: &mut [u32]) -> Result<(), AccessError> {
-        self.session.read_block(self.half.mailbox, address, dwords)
-    }
-
-    fn control(&mut self) -> Result<u32, AccessError> {
-        self.session.read(self.half.mailbox, CONTROL)
-    }
-
-    /// Steps 4 to 7: opcode, mailbox, and busy set if nobody else did.
-    fn submit(&mut self, opcode: u32, request: &[u32]) -> Result<(), IcmdError> {
-        let command = opcode << 16;
-        self.session.write(self.half.mailbox, CONTROL, command)?;
-        self.session
-            .write_block(self.half.mailbox, MAILBOX, request)?;
-        let control = self.control()?;
-        if control & BUSY != 0 {
-            return Err(IcmdError::Busy {
-                device: self.icmd.vsec.device(),
-            });
-        }
-        let found = bits(control, 31, 16);
-        if found != opcode {
-            return Err(IcmdError::Disturbed {
-                device: self.icmd.vsec.device(),
-                expected: opcode,
-                found,
-            });
-        }
-        self.session
-            .write(self.half.mailbox, CONTROL, with_bits(command, 0, 0, BUSY))?;
-        Ok(())
-    }
-
-    /// Steps 8 and 9: a few tight reads, then with growing pauses in which others may use the
-    /// capability.
-    fn await_answer(&mut self, opcode: u32) -> Result<(), IcmdError> {
-        let patience = *self.icmd.vsec.patience();
-        let start = Instant::now();
-        let mut pause = patience.busy_pause / 8;
-        for poll in 0..TIGHT_BUSY_POLLS + patience.busy_polls {
-            if poll >= TIGHT_BUSY_POLLS {
-                self.session.rest(pause)?;
-                pause = (pause * 2).min(patience.busy_pause);
-            }
-            let control = self.control()?;
-            if control & BUSY == 0 {
-                return self.check_status(opcode, control);
-            }
-        }
-        Err(IcmdError::Timeout {
-            device: self.icmd.vsec.device(),
-            opcode,
-            waited: start.elapsed(),
-        })
-    }
-
-    fn check_status(&mut self, opcode: u32, control: u32) -> Result<(), IcmdError> {
-        let status = bits(control, 15, 8);
-        if status == 0 {
-            return Ok(());
-        }
-        Err(IcmdError::Status {
-            device: self.icmd.vsec.device(),
-            opcode,
-            status,
-            syndrome: self.session.read(self.half.mailbox, SYNDROME)?,
-        })
-    }
-
-    fn finish(mut self) -> Result<(), AccessError> {
-        self.held = false;
-        self.half.semaphore.free(&mut self.session)
-    }
-}
-
-impl Drop for Mailbox<'_> {
-    fn drop(&mut self) {
-        if !self.held {
-            return;
-        }
-        if let Err(error) = self.half.semaphore.free(&mut self.session) {
-            log::warn!("the ICMD semaphore could not be freed: {error}");
-        }
     }
 }
