@@ -6,9 +6,15 @@
     reason = "a test ends where something is not as it should be"
 )]
 
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use cxfw::access::{Device, GatewayError, RecoveryState, Way, post_register, read_register};
+use cxfw::access::vsec::Vsec;
+use cxfw::access::{
+    AccessError, Device, GatewayError, Patience, RecoveryState, Way, post_register, read_register,
+};
 use cxfw::bytes::ByteSource;
 use cxfw::identity::Psid;
 use cxfw::image;
@@ -21,6 +27,39 @@ use cxfw::version::FwVersion;
 
 const PSID: &str = "MT_0000000013";
 const FLASH_SIZE: u32 = 0x100_0000;
+
+/// The chip whose state is in `folder`.
+fn chip(hw_id: u16, folder: &Path) -> Arc<Chip> {
+    let spec = ChipSpec {
+        hw_id,
+        revision: 0,
+        functions: vec![FunctionSpec {
+            address: "0000:03:00.0".to_owned(),
+            device: model::by_hw_id(hw_id).expect("a known chip").pci_ids[0],
+            subsystem_vendor: 0x15b3,
+            subsystem_device: 0x0003,
+            class: 0x02_0000,
+        }],
+        link: LinkSpec::default(),
+        vpd: VpdSpec {
+            identifier: "Test adapter".to_owned(),
+            keywords: Vec::new(),
+        },
+        flash_size: FLASH_SIZE,
+        jedec_id: 0xef_4018,
+        secure: false,
+        oldest_version: None,
+        icmd_busy_polls: 1,
+        cycle_delay_ns: 0,
+    };
+    Chip::open(folder, &spec).expect("a chip")
+}
+
+/// Opens a chip as every command does.
+fn open(chip: &Arc<Chip>, folder: &Path) -> Device {
+    let config = chip.function(0).expect("a function");
+    Device::open_shared(config, None, &folder.join("locks")).expect("opened")
+}
 
 /// A simulated card: chip, its folder, and a way to open it.
 struct Card {
@@ -58,35 +97,12 @@ impl Card {
 
     fn unbooted(hw_id: u16) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let spec = ChipSpec {
-            hw_id,
-            revision: 0,
-            functions: vec![FunctionSpec {
-                address: "0000:03:00.0".to_owned(),
-                device: model::by_hw_id(hw_id).expect("a known chip").pci_ids[0],
-                subsystem_vendor: 0x15b3,
-                subsystem_device: 0x0003,
-                class: 0x02_0000,
-            }],
-            link: LinkSpec::default(),
-            vpd: VpdSpec {
-                identifier: "Test adapter".to_owned(),
-                keywords: Vec::new(),
-            },
-            flash_size: FLASH_SIZE,
-            jedec_id: 0xef_4018,
-            secure: false,
-            oldest_version: None,
-            icmd_busy_polls: 1,
-            cycle_delay_ns: 0,
-        };
-        let chip = Chip::open(folder.path(), &spec).expect("a chip");
+        let chip = chip(hw_id, folder.path());
         Self { chip, folder }
     }
 
     fn open(&self) -> Device {
-        let config = self.chip.function(0).expect("a function");
-        Device::open_shared(config, None, &self.folder.path().join("locks")).expect("opened")
+        open(&self.chip, self.folder.path())
     }
 
     fn cycles(&self) -> u32 {
@@ -231,5 +247,68 @@ fn the_image_of_a_connectx_3_is_queried_with_few_cycles() {
     });
     assert_eq!(info.version, Some(version));
     assert!(cost < 900, "{cost}");
+    card.assert_no_violation();
+}
+
+/// Names the folder of the chip to the process that will be killed.
+const VICTIM: &str = "CXFW_TEST_VICTIM";
+/// What that process prints once it holds everything.
+const READY: &str = "holding";
+
+/// Holds the capability and the flash semaphore until it is killed.
+#[test]
+#[ignore = "run, and killed, by the test below"]
+fn victim() {
+    let folder = std::env::var(VICTIM).expect("run by the test below only");
+    let folder = Path::new(&folder);
+    let chip = chip(CONNECTX_5, folder);
+    let device = open(&chip, folder);
+    let _flash = device.flash_semaphore().expect("free");
+    let config = chip.function(0).expect("a function");
+    let vsec = Vsec::open(config, Some(&folder.join("locks")), Patience::USUAL)
+        .expect("opened")
+        .expect("a capability");
+    let _session = vsec.hold().expect("free");
+    println!("\n{READY}");
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn what_a_killed_process_held_does_not_block_the_next_one() {
+    let card = Card::running(CONNECTX_5, FwVersion::new(16, 35, 2000));
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "victim", "--ignored", "--nocapture"])
+        .env(VICTIM, card.folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the victim starts");
+    let output = BufReader::new(child.stdout.take().expect("piped"));
+    let ready = output
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line == READY);
+    assert!(ready, "the victim ended early");
+
+    // alive, it is respected
+    let config = card.chip.function(0).expect("a function");
+    let locks = card.folder.path().join("locks");
+    let error = Device::open_shared(config, None, &locks).expect_err("held");
+    assert!(
+        matches!(error, AccessError::SemaphoreHeld { .. }),
+        "{error}"
+    );
+
+    child.kill().expect("killed");
+    child.wait().expect("reaped");
+    let device = card.open();
+    let registers = device.registers().expect("firmware runs");
+    read_register(registers, &Mgir::default()).expect("MGIR");
+    drop(device.flash_semaphore().expect("freed"));
+    drop(device);
+    card.open();
+    let left = std::fs::read_dir(locks).expect("a folder").count();
+    assert_eq!(left, 0, "claims of nobody are left");
     card.assert_no_violation();
 }
