@@ -35,6 +35,9 @@ const MCDA_LIMIT: u16 = 128;
 /// log2 of the unit of MCDA offsets and sizes.
 const MCDA_WORD_LOG2: u8 = 2;
 
+/// Bytes an image has for its product version (images-fs3 6).
+const PRODUCT_VERSION_FIELD: usize = 16;
+
 /// Handles have 24 bits.
 const HANDLE_MASK: u32 = 0xff_ffff;
 
@@ -123,8 +126,13 @@ impl Firmware<'_> {
     pub(super) fn mcqi(&self, method: Method, image: &mut [u8]) -> Result<(), TlvStatus> {
         read_only(method)?;
         reply(image, |request: Mcqi| {
-            if self.component(request.component_index) != Some(Component::BootImage) {
-                return Err(TlvStatus::BadParameter);
+            match self.component(request.component_index) {
+                Some(Component::BootImage) => {}
+                // a token says what it could do even when there is none
+                Some(_) if request.info_type == InfoType::Capabilities => {
+                    return Ok(request.with_info(&Info::Capabilities(token_capabilities())));
+                }
+                _ => return Err(TlvStatus::BadParameter),
             }
             let next = if request.read_pending_component {
                 self.cycle.next_to_run(&self.running)
@@ -453,17 +461,28 @@ impl Firmware<'_> {
     }
 }
 
+/// Capabilities of a token component: nothing but to be asked for them.
+fn token_capabilities() -> Capabilities {
+    Capabilities {
+        supported_info_bitmask: 1 << InfoType::Capabilities.code(),
+        signed_updates_only: true,
+        ..Capabilities::default()
+    }
+}
+
 /// Version, build time and product version of an image as MCQI tells them.
 fn version(image: &Running) -> Version {
     let [major, minor, subminor] = image.version;
     let (year, month, day) = bcd_date(image.date);
     let [hours, minutes, seconds] = image.time.unwrap_or_default().map(|part| bcd(part.into()));
+    // the NUL counts, as far as the image's field has room for one: mstflint relies on it
     let text = image.product_version.as_bytes();
+    let length = (text.len() + 1).min(PRODUCT_VERSION_FIELD);
     let version = Version {
         major: u8::try_from(major).unwrap_or(u8::MAX),
         minor: u8::try_from(minor).unwrap_or(u8::MAX),
         subminor,
-        version_string_length: u8::try_from(text.len()).unwrap_or(u8::MAX),
+        version_string_length: u8::try_from(length).unwrap_or(u8::MAX),
         version_string: Octets::new(text),
         ..Version::default()
     };
