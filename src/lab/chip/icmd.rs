@@ -122,11 +122,12 @@ impl Cycle<'_> {
             .flat_map(|offset| cells.mailbox(offset).to_be_bytes())
             .collect();
         let id = u16::try_from(bits(request, 31, 16)).unwrap_or(0);
-        self.answer_register(id, method, &mut image)?;
+        // a register that fails can still say why
+        let answer = self.answer_register(id, method, &mut image);
         for (offset, dword) in (HEADER..end).step_by(4).zip(image.chunks_exact(4)) {
             let value = u32::from_be_bytes([dword[0], dword[1], dword[2], dword[3]]);
             cells.set_mailbox(offset, value);
         }
-        Ok(())
+        answer
     }
 }

@@ -6,6 +6,9 @@
 //! - the lock of a handle that sends nothing for [`LEASE`] is given up, as if it had sent CANCEL
 //!   and RELEASE, so that the next tool need not force anything;
 //! - an instruction in the wrong state is a general error and changes nothing;
+//! - an instruction that is refused for a reason fails with "bad parameter", and the register says
+//!   the reason, in this answer and to queries until the next instruction: mstflint looks at the
+//!   error code of failed accesses only, the kernel at that of queries;
 //! - INITIALIZE lasts [`INITIALIZE_POLLS`] queries.
 
 use std::sync::Arc;
@@ -175,27 +178,37 @@ impl Firmware<'_> {
 
     pub(super) fn mcc(&self, method: Method, image: &mut [u8]) -> Result<(), TlvStatus> {
         self.drop_silent_owner();
+        let mut verdict = Ok(());
         reply(image, |request: Mcc| {
             let handle = request.update_handle;
-            let owner = self.get(Cell::UpdateHandle);
-            match method {
-                Method::Read if handle == 0 => {
-                    let fresh = self.fresh_handle();
-                    return Ok(self.answer(request, fresh));
-                }
-                Method::Read if handle == owner => {
-                    self.note_command();
-                    self.finish_initialize();
-                }
-                Method::Read => {}
-                Method::Write => match self.instruct(&request) {
-                    Ok(()) => self.set(Cell::UpdateError, ErrorCode::Ok.code().into()),
-                    Err(Refusal::Update(code)) => self.set(Cell::UpdateError, code.code().into()),
-                    Err(Refusal::Access(status)) => return Err(status),
-                },
+            if method == Method::Read {
+                return Ok(self.query(request));
             }
+            let error = match self.instruct(&request) {
+                Ok(()) => ErrorCode::Ok,
+                Err(Refusal::Update(code)) => code,
+                Err(Refusal::Access(status)) => return Err(status),
+            };
+            if error != ErrorCode::Ok {
+                verdict = Err(TlvStatus::BadParameter);
+            }
+            self.set(Cell::UpdateError, error.code().into());
             Ok(self.answer(request, handle))
-        })
+        })?;
+        verdict
+    }
+
+    /// A read; with handle 0 it hands out a fresh one.
+    fn query(&self, request: Mcc) -> Mcc {
+        let handle = match request.update_handle {
+            0 => self.fresh_handle(),
+            handle => handle,
+        };
+        if handle == self.get(Cell::UpdateHandle) {
+            self.note_command();
+            self.finish_initialize();
+        }
+        self.answer(request, handle)
     }
 
     fn answer(&self, request: Mcc, handle: u32) -> Mcc {

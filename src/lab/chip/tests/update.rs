@@ -1,9 +1,10 @@
 use super::*;
 use crate::lab::chip::cells::Cell;
+use crate::lab::chip::icmd::Method;
 use crate::registers::mcc::{ControlState, ErrorCode, Instruction};
 use crate::registers::mcqi::{Info, InfoType};
 use crate::registers::mcqs::{Owner, UpdateState};
-use crate::registers::{Mcc, Mcda, Mcqi, Mcqs};
+use crate::registers::{Mcc, Mcda, Mcqi, Mcqs, Register};
 
 pub const BAD_PARAMETER: u8 = 7;
 pub const NOT_AVAILABLE: u8 = 8;
@@ -35,14 +36,27 @@ impl Update {
         }
     }
 
+    /// The answer to an instruction, also where it says why it is refused.
     pub fn tell(&self, instruction: Instruction, component_size: u32) -> Result<Mcc, u8> {
-        self.client.tell(&Mcc {
+        self.instruct(&Mcc {
             instruction,
             component_index: self.component_index,
             update_handle: self.handle,
             component_size,
             ..Mcc::default()
         })
+    }
+
+    fn instruct(&self, request: &Mcc) -> Result<Mcc, u8> {
+        let mut image = request.encode();
+        let status = self.client.send(Mcc::ID, Method::Write, &mut image);
+        let mcc = Mcc::decode(&image).unwrap();
+        if mcc.error_code == ErrorCode::Ok {
+            return status.map(|()| mcc);
+        }
+        assert_eq!(status, Err(BAD_PARAMETER), "a refusal fails the register");
+        assert_eq!(self.query().error_code, mcc.error_code, "queries say why");
+        Ok(mcc)
     }
 
     pub fn query(&self) -> Mcc {
@@ -276,16 +290,14 @@ fn sizes_and_components_are_checked_before_anything_is_erased() {
     assert_eq!(begin(0), ErrorCode::BadFormat);
     assert_eq!(begin(0x1001), ErrorCode::BadFormat);
     assert_eq!(begin(card.running().room + 4), ErrorCode::NoPlace);
-    let mcc = update
-        .client
-        .tell(&Mcc {
-            instruction: Instruction::UpdateComponent,
-            component_index: 1,
-            update_handle: update.handle,
-            component_size: 0x1000,
-            ..Mcc::default()
-        })
-        .unwrap();
+    let token = Mcc {
+        instruction: Instruction::UpdateComponent,
+        component_index: 1,
+        update_handle: update.handle,
+        component_size: 0x1000,
+        ..Mcc::default()
+    };
+    let mcc = update.instruct(&token).unwrap();
     assert_eq!(mcc.error_code, ErrorCode::NotApplicable);
     assert_eq!(card.chip.counters().flash_erases, 0);
     begin(card.running().room);
