@@ -13,7 +13,7 @@ use std::time::Duration;
 use cxfw::access::{Device, read_register};
 use cxfw::bytes::ByteSource;
 use cxfw::flash::cancel::Cancel;
-use cxfw::flash::component::{BurnOptions, burn};
+use cxfw::flash::component::{BurnError, BurnOptions, Burned, burn};
 use cxfw::flash::lock::CardLock;
 use cxfw::identity::Psid;
 use cxfw::image::query_flash;
@@ -33,7 +33,7 @@ fn image(model: &'static Model, version: &str, security: Security) -> ImageSpec 
     spec
 }
 
-fn chip(dir: &Path, model: &Model, secure: bool) -> Arc<Chip> {
+fn chip(dir: &Path, model: &Model, secure: bool, oldest_version: Option<[u16; 3]>) -> Arc<Chip> {
     let spec = ChipSpec {
         hw_id: model.hw_id,
         revision: 0,
@@ -49,7 +49,7 @@ fn chip(dir: &Path, model: &Model, secure: bool) -> Arc<Chip> {
         flash_size: FLASH,
         jedec_id: 0xef_4018,
         secure,
-        oldest_version: None,
+        oldest_version,
         icmd_busy_polls: 2,
         cycle_delay_ns: 0,
     };
@@ -80,7 +80,7 @@ fn a_device_reads_registers_of_every_generation() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let model = model::by_hw_id(hw_id).unwrap();
-        let chip = chip(dir.path(), model, security == Security::Secure);
+        let chip = chip(dir.path(), model, security == Security::Secure, None);
         manufacture(&chip, &image(model, version, security));
         let device = open(&chip);
         assert_eq!(device.hw_id().unwrap().id, hw_id);
@@ -99,7 +99,7 @@ fn the_gateway_reads_a_card_without_firmware_and_a_connectx_3() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let model = model::by_hw_id(hw_id).unwrap();
-        let chip = chip(dir.path(), model, false);
+        let chip = chip(dir.path(), model, false, None);
         if hw_id != 0x1f5 {
             assert_eq!(chip.boot().unwrap(), Boot::Recovery);
         }
@@ -122,6 +122,35 @@ fn the_gateway_reads_a_card_without_firmware_and_a_connectx_3() {
     }
 }
 
+fn try_burn(chip: &Arc<Chip>, dir: &Path, image: &ImageSpec) -> Result<Burned, BurnError> {
+    let roots = Roots {
+        sysfs: dir.join("sys"),
+        locks: dir.join("locks"),
+    };
+    let lock = CardLock::take(&roots, "0000:03:00.0", Duration::from_secs(1)).unwrap();
+    burn(
+        &open(chip),
+        &build_image(image).unwrap(),
+        &BurnOptions::under(&lock),
+        &Cancel::new(),
+        &mut |_| {},
+    )
+}
+
+#[test]
+fn why_the_firmware_refuses_an_image_reaches_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = model::by_hw_id(0x20b).unwrap();
+    let chip = chip(dir.path(), model, false, Some([14, 30, 0]));
+    manufacture(&chip, &image(model, "14.32.1010", Security::Unsigned));
+    let old = image(model, "14.25.1020", Security::Unsigned);
+    let error = try_burn(&chip, dir.path(), &old).unwrap_err();
+    assert!(error.to_string().contains("MCC error 0x0f"), "{error}");
+    assert_eq!(chip.violations(), Violations::default());
+    let new = image(model, "14.33.1048", Security::Unsigned);
+    try_burn(&chip, dir.path(), &new).unwrap();
+}
+
 #[test]
 fn a_burn_goes_through_and_breaks_no_rule() {
     for (hw_id, old, new, security) in [
@@ -130,22 +159,9 @@ fn a_burn_goes_through_and_breaks_no_rule() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let model = model::by_hw_id(hw_id).unwrap();
-        let chip = chip(dir.path(), model, security == Security::Secure);
+        let chip = chip(dir.path(), model, security == Security::Secure, None);
         manufacture(&chip, &image(model, old, security));
-        let roots = Roots {
-            sysfs: dir.path().join("sys"),
-            locks: dir.path().join("locks"),
-        };
-        let lock = CardLock::take(&roots, "0000:03:00.0", Duration::from_secs(1)).unwrap();
-        let file = build_image(&image(model, new, security)).unwrap();
-        let burned = burn(
-            &open(&chip),
-            &file,
-            &BurnOptions::under(&lock),
-            &Cancel::new(),
-            &mut |_| {},
-        )
-        .unwrap();
+        let burned = try_burn(&chip, dir.path(), &image(model, new, security)).unwrap();
         assert_eq!(burned.to.to_string(), new);
         let Boot::Running(running) = chip.boot().unwrap() else {
             panic!("nothing boots");

@@ -10,6 +10,7 @@ use crate::registers::mcc::ControlState;
 use super::codes::FirmwareError;
 use super::error::Fault;
 use super::pacing::Pacing;
+use super::patient::NOT_AVAILABLE;
 
 /// The way to the state machine, and how patient to be.
 #[derive(Clone, Copy)]
@@ -29,10 +30,19 @@ impl Machine<'_> {
         read_register(self.registers, &request)
     }
 
-    /// Gives an instruction; an answer with an error code is a failure.
+    /// Gives an instruction; an answer with an error code is a failure. A register that the
+    /// firmware fails may be a refused instruction (mstflint takes error codes from failed
+    /// accesses only): the state machine then says why.
     pub(super) fn instruct(&self, request: &Mcc) -> Result<Mcc, Fault> {
-        let answer = write_register(self.registers, request)?;
-        refused(answer)
+        match write_register(self.registers, request) {
+            Ok(answer) => refused(answer),
+            Err(error) => {
+                if error.status().is_some_and(|status| status != NOT_AVAILABLE) {
+                    refused(self.look(request.update_handle, request.component_index)?)?;
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// Waits for a state: the first look is the answer in hand, the pauses between the others

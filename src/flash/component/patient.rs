@@ -6,7 +6,7 @@ use crate::access::{Method, RegisterAccess, RegisterError, Way};
 use super::pacing::Pacing;
 
 /// Register status "resource not available".
-const NOT_AVAILABLE: u8 = 0x08;
+pub(super) const NOT_AVAILABLE: u8 = 0x08;
 
 /// A way to the registers that repeats what found no room.
 pub(super) struct Patient<'a> {

@@ -174,7 +174,9 @@ fn component_information_is_that_of_the_image() {
     assert!(method.pending_fw_reset && !method.auto_activate);
     let token = client.ask(&Mcqi::request(1, InfoType::Version));
     assert_eq!(token, Err(BAD_PARAMETER));
-    let token = client.ask(&Mcqi::request(1, InfoType::Capabilities)).unwrap();
+    let token = client
+        .ask(&Mcqi::request(1, InfoType::Capabilities))
+        .unwrap();
     let Some(Info::Capabilities(token)) = token.info() else {
         panic!("no capabilities");
     };
