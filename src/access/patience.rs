@@ -14,7 +14,7 @@ pub struct Patience {
     pub attempts_a_look: u32,
     /// Reads of the address flag (device-access 2.4).
     pub flag_polls: u32,
-    /// Pause after every [`FLAG_POLLS_A_PAUSE`]th of them.
+    /// Pause after every sixteenth of them.
     pub flag_pause: Duration,
     /// Attempts at a semaphore of space 0xa: ICMD (device-access 3.3), flash (burn 7.3).
     pub token_tries: u32,

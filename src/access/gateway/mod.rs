@@ -1,7 +1,7 @@
 //! The flash gateway: SPI commands to the flash part, through CR space (burn 8.1 to 8.4).
 //!
-//! [`layout`] knows where each generation of chips keeps the registers, [`lock`] takes and gives
-//! back the gateway, [`transaction`] runs one SPI command on it, [`part`] names the flash part,
+//! `layout` knows where each generation of chips keeps the registers, `lock` takes and gives
+//! back the gateway, `transaction` runs one SPI command on it, [`part`] names the flash part,
 //! and [`Flash`] is the part's contents as a [`crate::bytes::ByteSource`].
 
 pub mod flash;

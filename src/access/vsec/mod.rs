@@ -9,7 +9,7 @@
 //!
 //! A process that is stopped between taking and freeing leaves the semaphore held, and the chip
 //! has no time-out for it. So cxfw never exits inside a session: signals only set a flag that the
-//! jobs above look at between transactions. For a process that is killed, [`super::claims`]
+//! jobs above look at between transactions. For a process that is killed, `access::claims`
 //! tells its ticket to the next one.
 
 mod session;
