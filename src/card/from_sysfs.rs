@@ -1,5 +1,5 @@
-//! What the kernel says of a card, for anybody to read: version and PSID as the RDMA driver
-//! reported them (device-access 1.1). It is what is left to show when the card cannot be opened,
+//! What the kernel says of a card, for anybody to read: version, PSID and what the ports speak, as
+//! the RDMA driver reported them (device-access 1.1). It is what is left to show when the card cannot be opened,
 //! the running version of chips whose firmware has no other way to tell, and a second witness of
 //! the PSID.
 
@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use super::report::PortType;
 use crate::identity::Psid;
 use crate::pci;
 use crate::version::FwVersion;
@@ -21,17 +22,24 @@ pub(super) struct KernelFacts {
     pub running: Option<FwVersion>,
     /// Board (`board_id`).
     pub psid: Option<Psid>,
+    /// What the first two ports speak (`ports/N/link_layer`).
+    pub ports: [Option<PortType>; 2],
 }
 
 /// Reads them from the first RDMA device of the card that tells.
 pub(super) fn read(card: &pci::Card) -> KernelFacts {
     let mut facts = KernelFacts::default();
+    let mut ports = Vec::new();
     for function in &card.functions {
         for rdma in &function.rdma {
             let device = function.path.join("infiniband").join(rdma);
             facts.running = facts.running.or_else(|| version(&device));
             facts.psid = facts.psid.or_else(|| psid(&device));
+            ports.extend(port_types(&device));
         }
+    }
+    for (place, port) in facts.ports.iter_mut().zip(ports) {
+        *place = port;
     }
     facts
 }
@@ -39,6 +47,18 @@ pub(super) fn read(card: &pci::Card) -> KernelFacts {
 fn version(device: &Path) -> Option<FwVersion> {
     let version: FwVersion = attribute(device, "fw_ver")?.parse().ok()?;
     (!version.is_zero()).then_some(version)
+}
+
+/// The ports of an RDMA device, from 1 on: both of a ConnectX-3, the one of each function later.
+fn port_types(device: &Path) -> Vec<Option<PortType>> {
+    (1..=2)
+        .map_while(|port| attribute(device, &format!("ports/{port}/link_layer")))
+        .map(|text| match text.as_str() {
+            "Ethernet" => Some(PortType::Ethernet),
+            "InfiniBand" => Some(PortType::InfiniBand),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Placeholders such as `n/a` name no board.

@@ -17,5 +17,5 @@ mod survey;
 pub use boot_image::{BootImage, ImageVersion};
 pub use error::CardError;
 pub use live::{missing_for_update, security as security_of};
-pub use report::{CardReport, Firmware, UpdatePath};
+pub use report::{CardReport, Firmware, PortType, UpdatePath};
 pub use survey::{Card, survey};

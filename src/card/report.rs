@@ -27,6 +27,26 @@ pub enum UpdatePath {
     Direct,
 }
 
+/// What a port of a card speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PortType {
+    /// Ethernet.
+    Ethernet,
+    /// InfiniBand.
+    InfiniBand,
+}
+
+impl PortType {
+    /// The word programs get.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ethernet => "ethernet",
+            Self::InfiniBand => "infiniband",
+        }
+    }
+}
+
 /// One card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardReport {
@@ -70,6 +90,8 @@ pub struct CardReport {
     pub port_macs: [Option<Mac>; 2],
     /// GUID of port 1 and 2, on chips that keep one a port.
     pub port_guids: [Option<Guid>; 2],
+    /// What port 1 and 2 speak; `None`: no such port, or nobody tells.
+    pub port_types: [Option<PortType>; 2],
     /// Versions.
     pub firmware: Firmware,
     /// Expansion ROMs of the running firmware, or of the stored one when read from flash.

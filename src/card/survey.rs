@@ -108,6 +108,7 @@ fn outside(card: &pci::Card) -> CardReport {
         base_guid: None,
         port_macs: [None; 2],
         port_guids: [None; 2],
+        port_types: [None; 2],
         firmware: Firmware::default(),
         roms: Vec::new(),
         security: Vec::new(),
@@ -208,6 +209,7 @@ fn second_witness(kernel: &KernelFacts, report: &mut CardReport) {
         return;
     }
     report.firmware.running = report.firmware.running.or(kernel.running);
+    report.port_types = kernel.ports;
     match (&report.psid, &kernel.psid) {
         (None, Some(psid)) => report.psid = Some(psid.clone()),
         (Some(card), Some(psid)) if card != psid => {

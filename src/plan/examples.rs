@@ -59,6 +59,7 @@ pub fn card(chip: &str, psid: &str, version: &str) -> CardReport {
         base_guid: None,
         port_macs: [None; 2],
         port_guids: [None; 2],
+        port_types: [None; 2],
         firmware: Firmware {
             running: version,
             stored: version,
