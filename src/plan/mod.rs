@@ -154,16 +154,20 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     }
 }
 
-/// A card without PSID or version: the failure that was met, else the plain fact.
+/// A card without PSID or version.
 fn unreadable(card: &CardReport, policy: &Policy, fact: Reason) -> Decision {
-    let reason = card
-        .error
+    let reason = failure(card, fact);
+    Decision::without_offer(Status::Failed, policy.pass(), reason)
+}
+
+/// What went wrong with the card, else the plain fact.
+fn failure(card: &CardReport, fact: Reason) -> Reason {
+    card.error
         .as_ref()
         .map_or(fact, |error| Reason::QueryFailed {
             message: error.message.clone(),
             advice: error.advice.clone(),
-        });
-    Decision::without_offer(Status::Failed, policy.pass(), reason)
+        })
 }
 
 fn report_only(card: &CardReport) -> Decision {
@@ -280,8 +284,10 @@ fn burnable(
             .collect();
         return (Action::Refuse, Reason::Ambiguous { version, places });
     }
-    if card.update_path != Some(UpdatePath::Component) {
-        return (Action::Refuse, Reason::NotFirmwareControlled);
+    match card.update_path {
+        Some(UpdatePath::Component) => {}
+        Some(UpdatePath::Direct) => return (Action::Refuse, Reason::NotFirmwareControlled),
+        None => return (Action::Refuse, failure(card, Reason::NotFirmwareControlled)),
     }
     if !offer.info.security.firmware_controlled {
         return (Action::Refuse, Reason::NoDigest);

@@ -216,7 +216,7 @@ impl fmt::Display for Reason {
                 "no image is for {psid}, and the PSID cannot be changed under firmware control"
             ),
             Self::NoPsid => f.write_str("the card tells no PSID"),
-            Self::Recovery => f.write_str("the card is in flash recovery and tells no PSID"),
+            Self::Recovery => f.write_str("no firmware runs, so the card tells no PSID"),
             Self::QueryFailed { message, .. } => f.write_str(message),
             Self::UnknownVersion => f.write_str("the version on flash could not be read"),
             Self::NoVersion => f.write_str("the image tells no version"),

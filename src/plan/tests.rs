@@ -348,6 +348,26 @@ fn a_failed_card_takes_nothing_from_its_neighbours() {
 }
 
 #[test]
+fn a_card_whose_psid_is_in_doubt_is_not_burned() {
+    let mut card = card(LX, BOARD, "14.25.1020");
+    card.update_path = None;
+    card.error = Some(CardError {
+        code: "psid_conflict",
+        message: "the card says one PSID, the driver another".to_owned(),
+        advice: None,
+    });
+    let offers = [offer(LX, BOARD, "14.32.1010")];
+    assert_eq!(
+        verdict(&card, &offers, &collection()),
+        (
+            Status::UpdateRequired,
+            Action::Refuse,
+            "the card says one PSID, the driver another".to_owned(),
+        ),
+    );
+}
+
+#[test]
 fn a_connectx_3_is_not_burned_through_its_firmware() {
     let mut card = card("ConnectX-3", "MT_1170110023", "2.40.7000");
     card.update_path = Some(UpdatePath::Direct);

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::card::CardReport;
+use crate::card::PortType::{Ethernet, InfiniBand};
 use crate::model::{ChipKind, Model};
 
 /// One address line.
@@ -30,8 +31,12 @@ pub(super) fn lines(card: &CardReport) -> Vec<AddressLine> {
         Some(model) if !model.has_base_addresses() => port_lines(card, false),
         Some(model) if is_ethernet_only(model) => vec![base_mac()],
         Some(model) if model.kind == ChipKind::Switch => vec![base_guid()],
-        // The port type is a setting that is not read: both, as for an unreadable one.
-        _ => vec![base_guid(), base_mac()],
+        _ => match card.port_types {
+            [Some(Ethernet), Some(InfiniBand)] => vec![base_mac(), base_guid()],
+            [Some(Ethernet), _] => vec![base_mac()],
+            [Some(InfiniBand), Some(Ethernet)] | [None, _] => vec![base_guid(), base_mac()],
+            [Some(InfiniBand), _] => vec![base_guid()],
+        },
     }
 }
 
@@ -47,14 +52,25 @@ fn nothing_known(card: &CardReport) -> bool {
         && card.port_guids == [None; 2]
 }
 
-/// Lines of a chip with addresses a port: those it has, or `all` four.
+/// Lines of a chip with addresses a port: what each port speaks; without word of any port those
+/// it has, or `all` four.
 fn port_lines(card: &CardReport, all: bool) -> Vec<AddressLine> {
+    let told = card.port_types != [None; 2];
     let mut lines = Vec::new();
-    for (port, (mac, guid)) in PORT_LABELS.into_iter().enumerate() {
-        lines.push(line(mac, card.port_macs[port]));
-        lines.push(line(guid, card.port_guids[port]));
+    for (port, (mac_label, guid_label)) in PORT_LABELS.into_iter().enumerate() {
+        let mac = line(mac_label, card.port_macs[port]);
+        let guid = line(guid_label, card.port_guids[port]);
+        match card.port_types[port] {
+            Some(Ethernet) => lines.push(mac),
+            Some(InfiniBand) => lines.push(guid),
+            // Chips store addresses for a second port that the board does not have.
+            None if told => {}
+            None => {
+                let both = [mac, guid].into_iter();
+                lines.extend(both.filter(|line| all || line.value.is_some()));
+            }
+        }
     }
-    lines.retain(|line| all || line.value.is_some());
     lines
 }
 

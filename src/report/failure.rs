@@ -21,6 +21,24 @@ pub fn print(
     for cause in chain {
         writeln!(out, "  caused by: {}", printable(&cause))?;
     }
+    advise(out, palette, advice)
+}
+
+/// Prints a failure that is no error value any more.
+///
+/// # Errors
+/// What the writer says.
+pub fn plain(
+    out: &mut dyn Write,
+    palette: Palette,
+    text: &str,
+    advice: Option<&str>,
+) -> io::Result<()> {
+    writeln!(out, "{} {}", palette.error("error:"), printable(text))?;
+    advise(out, palette, advice)
+}
+
+fn advise(out: &mut dyn Write, palette: Palette, advice: Option<&str>) -> io::Result<()> {
     if let Some(advice) = advice {
         writeln!(out)?;
         writeln!(out, "{} {}", palette.advice("advice:"), printable(advice))?;

@@ -36,6 +36,17 @@ pub fn table(out: &mut dyn Write, entries: &[&Entry]) -> io::Result<()> {
     writeln!(out)
 }
 
+/// Announces what is said of a file, or of one image in it.
+///
+/// # Errors
+/// What the writer says.
+pub fn heading(out: &mut dyn Write, file: &str, image: Option<&str>) -> io::Result<()> {
+    match image {
+        Some(image) => writeln!(out, "{} ({}):", printable(file), printable(image)),
+        None => writeln!(out, "{}:", printable(file)),
+    }
+}
+
 fn row(out: &mut dyn Write, entry: &Entry, width: usize) -> io::Result<()> {
     let mut versions = entry
         .versions

@@ -9,6 +9,7 @@ mod address;
 pub mod failure;
 pub mod flint;
 pub mod json;
+pub mod lab;
 pub mod list;
 pub mod outcome;
 pub mod palette;
@@ -22,7 +23,7 @@ pub mod text;
 mod versions;
 pub mod xml;
 
-pub use outcome::{Activation, Ending, Outcome};
+pub use outcome::{Ending, Outcome};
 pub use palette::Palette;
 pub use printable::printable;
 

@@ -1,8 +1,8 @@
 //! What became of a card in an update.
 
-use std::fmt;
 use std::time::Duration;
 
+use crate::flash::Activation;
 use crate::version::FwVersion;
 
 /// How the update ended for one card; the words are the `result` field of the JSON output.
@@ -61,35 +61,6 @@ impl Ending {
     }
 }
 
-/// What it takes to make the burned image run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Activation {
-    /// A reboot of the host.
-    Reboot,
-    /// Power off and on.
-    ColdBoot,
-}
-
-impl Activation {
-    /// The word for programs.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Reboot => "reboot",
-            Self::ColdBoot => "cold_boot",
-        }
-    }
-}
-
-impl fmt::Display for Activation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Reboot => "reboot",
-            Self::ColdBoot => "cold boot",
-        })
-    }
-}
-
 /// One card's line in the result of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -105,6 +76,8 @@ pub struct Outcome {
     pub code: Option<String>,
     /// Why, in one sentence.
     pub reason: String,
+    /// Where a burn that failed stopped, and what the card boots.
+    pub state: Option<String>,
     /// What to do next.
     pub advice: Option<String>,
     /// What makes the image run.
@@ -126,10 +99,18 @@ impl Outcome {
             method: None,
             code: None,
             reason,
+            state: None,
             advice,
             activation: None,
             took: None,
             steps: Vec::new(),
         }
+    }
+
+    /// Whether the host has to do something before the image on flash runs.
+    #[must_use]
+    pub fn needs_restart(&self) -> bool {
+        self.activation
+            .is_some_and(|activation| activation != Activation::Done)
     }
 }

@@ -75,6 +75,9 @@ pub fn burned(out: &mut dyn Write, label: &Label<'_>, outcome: &Outcome) -> io::
     match outcome.ending {
         Ending::Burned => writeln!(out, "{prefix}Done"),
         Ending::Interrupted => writeln!(out, "{prefix}Interrupted"),
+        Ending::AlreadyCurrent | Ending::AlreadyStaged | Ending::Skipped => {
+            writeln!(out, "{prefix}{}", printable(&outcome.reason))
+        }
         _ => writeln!(out, "{prefix}Fail : {} ", printable(&outcome.reason)),
     }
 }
@@ -95,7 +98,10 @@ pub fn not_burned(
         (_, Status::NoImage | Status::OemNoImage) => "No matching image found".to_owned(),
         _ => status::text(view.decision),
     };
-    let reason = printable(&outcome.reason);
+    let mut reason = printable(&outcome.reason);
+    if let Some(advice) = &outcome.advice {
+        reason = format!("{reason}; {}", printable(advice));
+    }
     writeln!(out, "Device #{}: {words} ({reason})", label.number)
 }
 
@@ -122,7 +128,7 @@ pub fn steps(out: &mut dyn Write, label: &Label<'_>, outcome: &Outcome) -> io::R
 /// # Errors
 /// What the writer says.
 pub fn end(out: &mut dyn Write, outcomes: &[Outcome]) -> io::Result<()> {
-    if outcomes.iter().any(|outcome| outcome.activation.is_some()) {
+    if outcomes.iter().any(Outcome::needs_restart) {
         writeln!(out, "\nRestart needed for updates to take effect.")?;
     }
     writeln!(out, "{}", counts(outcomes))

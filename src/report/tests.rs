@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::access::Way;
-use crate::card::{CardError, Firmware};
+use crate::card::{CardError, Firmware, PortType};
+use crate::flash::Activation;
 use crate::identity::{Guid, Mac};
 use crate::plan::examples::{card, offer};
 use crate::plan::{Aim, Policy, plan};
@@ -131,12 +132,42 @@ fn cards_of_the_fourth_generation_have_addresses_a_port() {
     let mut old = card("ConnectX-3", "HP_1380110017", "2.40.5030");
     old.base_mac = None;
     old.port_macs = [Mac::new(0x0002_c9aa_0011), Mac::new(0x0002_c9aa_0012)];
-    let text = text_of(&[old], &[]);
+    let text = text_of(std::slice::from_ref(&old), &[]);
     assert!(
         text.contains("\n  Port1 MAC:        0002c9aa0011\n  Port2 MAC:        0002c9aa0012\n")
     );
     assert!(!text.contains("Base"));
     assert!(text.contains("Status:           No matching image found (updates come from HPE)\n"));
+
+    old.port_guids = [Guid::new(0x0002_c903_00aa_0011), None];
+    old.port_types = [Some(PortType::InfiniBand), Some(PortType::Ethernet)];
+    let text = text_of(std::slice::from_ref(&old), &[]);
+    assert!(
+        text.contains("\n  Port1 GUID:       0002c90300aa0011\n  Port2 MAC:        0002c9aa0012\n")
+    );
+}
+
+#[test]
+fn what_port_1_speaks_decides_on_the_base_address() {
+    use PortType::{Ethernet, InfiniBand};
+    let mut vpi = card("ConnectX-5", "MT_0000000010", "16.35.3006");
+    vpi.base_guid = Guid::new(0x0c42_a103_00aa_0010);
+    let mut labels = |port_types| {
+        vpi.port_types = port_types;
+        let text = text_of(std::slice::from_ref(&vpi), &[]);
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("Base "));
+        let labels: Vec<String> = lines
+            .map(|line| line[..4].trim_end_matches(':').to_owned())
+            .collect();
+        labels.join(" ")
+    };
+    assert_eq!(labels([None, None]), "GUID MAC");
+    assert_eq!(labels([Some(Ethernet), Some(Ethernet)]), "MAC");
+    assert_eq!(labels([Some(Ethernet), Some(InfiniBand)]), "MAC GUID");
+    assert_eq!(labels([Some(InfiniBand), None]), "GUID");
+    assert_eq!(labels([Some(InfiniBand), Some(Ethernet)]), "GUID MAC");
 }
 
 #[test]

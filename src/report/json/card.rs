@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Problem, SourceName};
+use crate::card::PortType;
 use crate::identity::Psid;
 use crate::pci::Link;
 use crate::report::versions::{self, VersionRow};
@@ -30,6 +31,7 @@ pub(super) struct Card<'a> {
     base_guid: Option<String>,
     port_macs: [Option<String>; 2],
     port_guids: [Option<String>; 2],
+    port_types: [Option<&'static str>; 2],
     firmware: Firmware,
     roms: Vec<Rom>,
     security: Vec<String>,
@@ -109,6 +111,7 @@ impl<'a> Card<'a> {
             base_guid: text(card.base_guid),
             port_macs: card.port_macs.map(text),
             port_guids: card.port_guids.map(text),
+            port_types: card.port_types.map(|port| port.map(PortType::word)),
             firmware: Firmware::new(view),
             roms: versions::rom_rows(view)
                 .into_iter()

@@ -6,15 +6,18 @@
 mod card;
 mod list;
 mod update;
+mod verify;
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{CardView, Outcome};
+use super::CardView;
 
 pub use list::ListedFile;
 pub use list::list;
+pub use update::Update;
+pub use verify::{VerifiedFile, verify};
 
 /// What made the whole run fail, or one part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -73,16 +76,8 @@ pub fn query(
 ///
 /// # Errors
 /// What the writer says.
-pub fn update(
-    out: &mut dyn Write,
-    cards: &[CardView<'_>],
-    outcomes: &[Outcome],
-    source: Option<&SourceName>,
-    dry_run: bool,
-    errors: &[Problem],
-) -> io::Result<()> {
-    let body = update::Body::new(cards, outcomes, source, dry_run);
-    write(out, "cxfw.update/1", body, errors)
+pub fn update(out: &mut dyn Write, update: &Update<'_>, errors: &[Problem]) -> io::Result<()> {
+    write(out, "cxfw.update/1", update::Body::new(update), errors)
 }
 
 /// A run of `command` that failed before there was anything to tell.

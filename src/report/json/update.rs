@@ -6,6 +6,19 @@ use super::SourceName;
 use super::card::Card;
 use crate::report::{CardView, Ending, Outcome};
 
+/// What became of the cards of an update.
+#[derive(Debug, Clone, Copy)]
+pub struct Update<'a> {
+    /// The cards as they were before.
+    pub cards: &'a [CardView<'a>],
+    /// How each ended.
+    pub outcomes: &'a [Outcome],
+    /// Where the images came from.
+    pub source: &'a SourceName,
+    /// Nothing was to be written.
+    pub dry_run: bool,
+}
+
 /// Everything between the head of the document and its errors.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
@@ -24,6 +37,7 @@ struct UpdatedCard<'a> {
     method: Option<&'a str>,
     code: Option<&'a str>,
     reason: &'a str,
+    state: Option<&'a str>,
     advice: Option<&'a str>,
     activation: Option<&'static str>,
     backup: Option<String>,
@@ -33,18 +47,15 @@ struct UpdatedCard<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(
-        cards: &[CardView<'a>],
-        outcomes: &'a [Outcome],
-        source: Option<&SourceName>,
-        dry_run: bool,
-    ) -> Self {
+    pub(super) fn new(update: &Update<'a>) -> Self {
+        let outcomes = update.outcomes;
         Self {
-            dry_run,
-            cards: cards
+            dry_run: update.dry_run,
+            cards: update
+                .cards
                 .iter()
                 .zip(outcomes)
-                .map(|(view, outcome)| UpdatedCard::new(view, outcome, source))
+                .map(|(view, outcome)| UpdatedCard::new(view, outcome, update.source))
                 .collect(),
             summary: Ending::ALL
                 .into_iter()
@@ -61,15 +72,16 @@ impl<'a> Body<'a> {
 }
 
 impl<'a> UpdatedCard<'a> {
-    fn new(view: &CardView<'a>, outcome: &'a Outcome, source: Option<&SourceName>) -> Self {
+    fn new(view: &CardView<'a>, outcome: &'a Outcome, source: &SourceName) -> Self {
         Self {
-            card: Card::new(view, source),
+            card: Card::new(view, Some(source)),
             result: outcome.ending.word(),
             from: outcome.from.map(|version| version.to_string()),
             to: outcome.to.map(|version| version.to_string()),
             method: outcome.method,
             code: outcome.code.as_deref(),
             reason: &outcome.reason,
+            state: outcome.state.as_deref(),
             advice: outcome.advice.as_deref(),
             activation: outcome.activation.map(|activation| activation.word()),
             // No burn of this version leaves a copy of the old flash contents behind.

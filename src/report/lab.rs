@@ -1,0 +1,65 @@
+//! What the simulated chips of a lab are doing.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::lab::CardStatus;
+use crate::lab::chip::Boot;
+use crate::version::FwVersion;
+
+/// A line a card.
+///
+/// # Errors
+/// What the writer says.
+pub fn text(out: &mut dyn Write, dir: &Path, cards: &[CardStatus]) -> io::Result<()> {
+    writeln!(out, "Lab in {}", dir.display())?;
+    for card in cards {
+        writeln!(
+            out,
+            "  {:<14} {} {:<14} {:<20} {:<16} {}",
+            card.name,
+            card.address,
+            card.model.name,
+            card.part_number,
+            card.psid,
+            boot(card)
+        )?;
+    }
+    Ok(())
+}
+
+/// `cxfw.lab/1`.
+///
+/// # Errors
+/// What the writer says.
+pub fn json(out: &mut dyn Write, dir: &Path, cards: &[CardStatus]) -> io::Result<()> {
+    let cards: Vec<_> = cards
+        .iter()
+        .map(|card| {
+            json!({
+                "name": card.name,
+                "device": card.address.to_string(),
+                "type": card.model.name,
+                "part_number": card.part_number,
+                "psid": card.psid.as_str(),
+                "boot": boot(card),
+            })
+        })
+        .collect();
+    let document = json!({"schema": "cxfw.lab/1", "dir": dir, "cards": cards, "errors": []});
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+fn boot(card: &CardStatus) -> String {
+    match &card.boot {
+        Some(Boot::Running(firmware)) => {
+            let [major, minor, subminor] = firmware.version;
+            format!("runs {}", FwVersion::new(major, minor, subminor))
+        }
+        Some(Boot::Recovery) => "in flash recovery".to_owned(),
+        None => "without power".to_owned(),
+    }
+}
