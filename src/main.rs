@@ -1,3 +1,10 @@
-//! The `cxfw` program.
+//! The `cxfw` program: parse, run, exit code. Everything else is the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use cxfw::cli;
+
+fn main() -> ExitCode {
+    cli::run(&cli::args::Cli::parse()).into()
+}

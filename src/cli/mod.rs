@@ -1,1 +1,135 @@
-//! cli
+//! The command line: one file a command.
+//!
+//! [`args`] is what was typed, [`settings`] what it means, [`host`] and [`source`] what it works
+//! on. A command returns its [`Exit`] or a [`CliError`], which is told here and nowhere else.
+
+pub mod args;
+pub mod ask;
+mod burn;
+pub mod completions;
+pub mod error;
+pub mod exit;
+pub mod extract;
+pub mod host;
+pub mod interrupt;
+pub mod lab;
+pub mod list;
+pub mod logging;
+pub mod man;
+pub mod query;
+pub mod settings;
+pub mod source;
+pub mod update;
+pub mod verify;
+
+use std::io;
+
+use args::{Cli, Command};
+use error::{CliError, Hint};
+use exit::Exit;
+use settings::{Format, Settings};
+
+use crate::plan::Status;
+use crate::report::{CardView, Ending, Outcome, failure, json, xml};
+
+/// Runs the command and tells what went wrong.
+#[must_use]
+pub fn run(cli: &Cli) -> Exit {
+    let settings = Settings::new(&cli.global);
+    let result = logging::start(&cli.global).and_then(|()| dispatch(&cli.command, &settings));
+    match result {
+        Ok(exit) => exit,
+        Err(error) if error.is_closed_pipe() => Exit::Done,
+        Err(error) => {
+            tell(&settings, &error);
+            // A reader that is gone cannot be told that it is.
+            let _ = tell_programs(&settings, cli.command.word(), &error);
+            error.exit()
+        }
+    }
+}
+
+fn dispatch(command: &Command, settings: &Settings) -> Result<Exit, CliError> {
+    match command {
+        Command::Query(args) => args.run(settings),
+        Command::Update(args) => args.run(settings),
+        Command::List(args) => args.run(settings),
+        Command::Verify(args) => args.run(settings),
+        Command::Extract(args) => args.run(settings),
+        Command::Lab(args) => args.run(settings),
+        Command::Completions(args) => args.run(),
+        Command::Man(args) => args.run(),
+    }
+}
+
+/// Error, causes, advice, on stderr. A stderr that cannot be written leaves nobody to tell.
+fn tell(settings: &Settings, error: &CliError) {
+    log::info!("failed: {error}");
+    let hint = error.hint();
+    let _ = failure::print(&mut io::stderr(), settings.palette, error, hint.as_deref());
+}
+
+/// The document that programs wait for on stdout, also when there is nothing to report.
+fn tell_programs(settings: &Settings, command: &str, error: &CliError) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match (settings.format, error) {
+        (Format::Json, _) if has_document(command) => {
+            json::failed(&mut out, command, &error.problem())
+        }
+        (Format::Xml, CliError::NoDevice) => xml::no_devices(&mut out),
+        _ => Ok(()),
+    }
+}
+
+fn has_document(command: &str) -> bool {
+    matches!(
+        command,
+        "query" | "update" | "list" | "verify" | "extract" | "lab"
+    )
+}
+
+/// A card whose update failed or was refused, on stderr.
+fn tell_outcome(settings: &Settings, device: &str, outcome: &Outcome) {
+    if !matches!(
+        outcome.ending,
+        Ending::Failed | Ending::Refused | Ending::Interrupted
+    ) {
+        return;
+    }
+    let mut text = format!("{device}: {}", outcome.reason);
+    if let Some(state) = &outcome.state {
+        text = format!("{text} ({state})");
+    }
+    log::info!("{}: {text}", outcome.ending.word());
+    let advice = outcome.advice.as_deref();
+    let _ = failure::plain(&mut io::stderr(), settings.palette, &text, advice);
+}
+
+/// What could not be read, on stderr: each by name, with the reason and the advice. What is only
+/// odd about a card is a warning.
+fn tell_unread(settings: &Settings, views: &[CardView<'_>], unread: &[CliError]) {
+    let mut err = io::stderr();
+    for error in unread {
+        tell(settings, error);
+    }
+    for CardView { card, decision, .. } in views {
+        let device = &card.device;
+        if decision.status == Status::Failed {
+            let text = format!("{device}: {}", decision.reason);
+            let advice = decision.reason.advice();
+            let _ = failure::plain(&mut err, settings.palette, &text, advice.as_deref());
+            continue;
+        }
+        let partly = card
+            .error
+            .iter()
+            .filter(|_| decision.status != Status::Recovery);
+        let odd = card
+            .warnings
+            .iter()
+            .chain(partly.map(|error| &error.message));
+        for text in odd.filter(|_| !settings.quiet) {
+            let _ = failure::warning(&mut err, settings.palette, &format!("{device}: {text}"));
+        }
+    }
+}

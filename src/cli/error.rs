@@ -1,0 +1,331 @@
+//! Everything that ends a command, with what to do next and the exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::exit::Exit;
+use crate::bundle::BundleError;
+use crate::image::ImageError;
+use crate::lab::LabError;
+use crate::lab::host::HostError;
+use crate::pci::{EnumerationError, FunctionError, NameError};
+use crate::report::json::Problem;
+
+/// Advice beside an error. Libraries need not know the options of a command line, so theirs is
+/// kept apart and added here.
+pub trait Hint {
+    /// What to do about it.
+    fn hint(&self) -> Option<String>;
+}
+
+/// Why a command ended.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// A firmware file cannot be used.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// An image inside a file cannot be used.
+    #[error("{place}: {source}")]
+    Image {
+        /// The file, and the image in it.
+        place: String,
+        /// What is wrong.
+        source: ImageError,
+    },
+    /// The container files an image under another board than the image says.
+    #[error("{place}: filed under {filed}, but the image is for {found}")]
+    FiledWrong {
+        /// The file, and the image in it.
+        place: String,
+        /// The container's word.
+        filed: String,
+        /// The image's word.
+        found: String,
+    },
+    /// An image is not what it was when the plan was made.
+    #[error("{place}: the file has changed since it was read")]
+    Changed {
+        /// The file, and the image in it.
+        place: String,
+    },
+    /// A folder was given where a file belongs.
+    #[error("{}: is a directory", path.display())]
+    Directory {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file was given where a folder belongs.
+    #[error("{}: is not a directory", path.display())]
+    NotADirectory {
+        /// The file, or what is not there.
+        path: PathBuf,
+    },
+    /// Firmware files of a folder cannot be used.
+    #[error("{}: {} firmware file(s) cannot be used: {}", path.display(), problems.len(), problems.join("; "))]
+    Damaged {
+        /// The folder.
+        path: PathBuf,
+        /// Each file with what is wrong.
+        problems: Vec<String>,
+    },
+    /// Nothing to update from.
+    #[error("no firmware was given to update from")]
+    NoSource,
+    /// None of the images is for any of the cards.
+    #[error(
+        "no image in {source_name} is for any of these cards: images are for {}, cards are {}",
+        some_of(boards),
+        some_of(cards)
+    )]
+    Unmatched {
+        /// Where the images are.
+        source_name: String,
+        /// Boards there are images for.
+        boards: Vec<String>,
+        /// Boards there are cards of.
+        cards: Vec<String>,
+    },
+    /// A lab cannot be made or used.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// A description of a simulated host cannot be used.
+    #[error("{}: {source}", path.display())]
+    HostFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: HostError,
+    },
+    /// No such command.
+    #[error("there is no command `{name}`")]
+    NoCommand {
+        /// The name.
+        name: String,
+    },
+    /// The bus could not be read.
+    #[error(transparent)]
+    Enumeration(#[from] EnumerationError),
+    /// A PCI function could not be described.
+    #[error("a PCI function is left out: {0}")]
+    Function(#[from] FunctionError),
+    /// No card has that name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// There is no card at all.
+    #[error("no devices found")]
+    NoDevice,
+    /// A question that nobody can answer.
+    #[error("{cards} card(s) would be burned, and there is no terminal to ask on")]
+    NoTerminal {
+        /// How many.
+        cards: usize,
+    },
+    /// A form the command does not have.
+    #[error("`{command}` has no {format} output")]
+    Format {
+        /// The command.
+        command: &'static str,
+        /// The form.
+        format: &'static str,
+    },
+    /// The board asked for is not in the bundle.
+    #[error("{}: no image for {psid}", file.display())]
+    NotInBundle {
+        /// The bundle.
+        file: PathBuf,
+        /// The board.
+        psid: String,
+        /// Boards that are there.
+        present: Vec<String>,
+    },
+    /// Several images for the board, and none is the newest.
+    #[error("{}: {count} images for {psid}", file.display())]
+    SeveralInBundle {
+        /// The bundle.
+        file: PathBuf,
+        /// The board.
+        psid: String,
+        /// How many.
+        count: usize,
+    },
+    /// A text that is no PSID.
+    #[error("`{text}` is not a PSID (1 to 32 printable characters, such as MT_2420110034)")]
+    NotAPsid {
+        /// The text.
+        text: String,
+    },
+    /// Reading or writing on the way.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Writing the result.
+    #[error("cannot write the result: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl CliError {
+    /// The exit code.
+    #[must_use]
+    pub const fn exit(&self) -> Exit {
+        match self {
+            Self::NoSource
+            | Self::NoTerminal { .. }
+            | Self::Format { .. }
+            | Self::NotAPsid { .. }
+            | Self::NoCommand { .. } => Exit::Usage,
+            Self::Unmatched { .. } => Exit::Refused,
+            Self::NoDevice | Self::Name(_) => Exit::NoDevice,
+            _ => Exit::Failed,
+        }
+    }
+
+    /// Stable word for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Bundle(error) => error.class(),
+            Self::Image { .. } => "bad_image",
+            Self::FiledWrong { .. } => "psid_contradiction",
+            Self::Changed { .. } => "file_changed",
+            Self::Directory { .. } => "is_directory",
+            Self::NotADirectory { .. } => "not_a_directory",
+            Self::Damaged { .. } => "damaged",
+            Self::NoSource => "no_source",
+            Self::Unmatched { .. } => "psid_not_found",
+            Self::Lab(_) | Self::HostFile { .. } => "lab",
+            Self::NoCommand { .. } => "usage",
+            Self::Enumeration(_) => "enumeration",
+            Self::Function(_) => "function_unreadable",
+            Self::Name(_) => "unknown_device",
+            Self::NoDevice => "no_device",
+            Self::NoTerminal { .. } => "no_terminal",
+            Self::Format { .. } => "format",
+            Self::NotInBundle { .. } => "psid_not_found",
+            Self::SeveralInBundle { .. } => "ambiguous",
+            Self::NotAPsid { .. } => "bad_psid",
+            Self::File { .. } => "io",
+            Self::Output(_) => "output",
+        }
+    }
+
+    /// The reader of stdout went away: no error, the rest is simply not wanted.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// For the `errors` of the JSON output.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        Problem {
+            code: self.code().to_owned(),
+            message: self.to_string(),
+            advice: self.hint(),
+        }
+    }
+}
+
+impl Hint for CliError {
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Bundle(error) => return error.hint(),
+            Self::Image { .. } | Self::FiledWrong { .. } => {
+                "the file is damaged or was edited; fetch it once more"
+            }
+            Self::Changed { .. } => {
+                "leave the firmware files alone during an update, and run it again"
+            }
+            Self::Directory { path } => {
+                return Some(format!(
+                    "use --image-dir {} for a folder of firmware",
+                    path.display()
+                ));
+            }
+            Self::NotADirectory { .. } => "name a folder, or a file with --image",
+            Self::Damaged { .. } => {
+                "fetch these files once more or take them out of the folder; one of them may hold the newest firmware"
+            }
+            Self::NoSource => {
+                "give --image FILE or --image-dir DIR (or --lab for the simulated host)"
+            }
+            Self::Enumeration(_) => "run on Linux with sysfs mounted, or give --sysfs DIR",
+            Self::NoDevice => {
+                "check with `lspci -d 15b3:` that the system sees a card; --lab works on simulated ones"
+            }
+            Self::NoTerminal { .. } => "look at the plan with --dry-run, then run again with --yes",
+            Self::Format { .. } => "use --format text or --format json",
+            Self::NotInBundle { present, .. } => {
+                return Some(format!("there are images for {}", present.join(", ")));
+            }
+            Self::SeveralInBundle { .. } => {
+                "look at them with `cxfw list`, and choose one with --tag"
+            }
+            Self::Unmatched { .. } => {
+                "the PSID names the board, and only an image for that very board goes on a card"
+            }
+            Self::Lab(error) => return error.hint(),
+            Self::Function(_) => {
+                "look at the function with `lspci -vvs`; the others are not affected"
+            }
+            Self::Name(_)
+            | Self::NotAPsid { .. }
+            | Self::File { .. }
+            | Self::HostFile { .. }
+            | Self::NoCommand { .. }
+            | Self::Output(_) => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Hint for LabError {
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Exists(_) => {
+                "work on it with --lab, or make it anew with `cxfw lab new --replace`"
+            }
+            Self::NotALab(_) | Self::NoFolder(_) => {
+                "name an empty folder, or one that is not there yet"
+            }
+            Self::Missing(_) => "make it with `cxfw lab new`",
+            Self::Broken { .. } => "make it anew with `cxfw lab new --replace`",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+/// The first few, and how many more.
+fn some_of(items: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match items {
+        [] => "none".to_owned(),
+        few if few.len() <= SHOWN => few.join(", "),
+        many => format!(
+            "{} and {} more",
+            many[..SHOWN].join(", "),
+            many.len() - SHOWN
+        ),
+    }
+}
+
+impl Hint for BundleError {
+    fn hint(&self) -> Option<String> {
+        let text = match self.class() {
+            "io" | "not_a_file" | "entry_not_found" => return None,
+            "empty" => "the download was cut off; fetch the file once more",
+            "no_firmware" => "give an .mfa bundle or a .bin image",
+            "limit_exceeded" | "unsupported_version" | "unsupported_compression" => {
+                "update cxfw if the file is from a trusted place"
+            }
+            _ => "the file is damaged; fetch it once more",
+        };
+        Some(text.to_owned())
+    }
+}

@@ -1,0 +1,114 @@
+//! The host a run works on: this machine, another sysfs tree, or a lab. Above this nobody knows
+//! which.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::args::DeviceArgs;
+use super::error::CliError;
+use super::settings::{Settings, Target};
+use crate::card::{self, Card, CardReport};
+use crate::lab::Lab;
+use crate::pci::{self, ConfigSource, SysfsSource};
+use crate::sys::Roots;
+
+/// What is plugged in.
+pub struct Survey {
+    /// The cards.
+    pub cards: Vec<Card>,
+    /// Their reports, in the same order.
+    pub reports: Vec<CardReport>,
+    /// Functions that could not even be described.
+    pub unread: Vec<CliError>,
+}
+
+/// An opened host.
+pub struct Host {
+    /// Its file trees.
+    pub roots: Roots,
+    /// Folder of the images it brings along (a lab's).
+    pub firmware: Option<PathBuf>,
+    config: Arc<dyn ConfigSource>,
+}
+
+impl Host {
+    /// Opens the host that the settings name; a lab that is not there is made.
+    ///
+    /// # Errors
+    /// When the lab cannot be opened or made.
+    pub fn open(settings: &Settings) -> Result<Self, CliError> {
+        let mut host = match &settings.target {
+            Target::Lab(dir) => {
+                let (lab, made) = Lab::open_or_create(dir)?;
+                if made {
+                    log::info!("made a lab in {}", dir.display());
+                }
+                Self {
+                    roots: lab.roots(),
+                    firmware: Some(lab.bundle_dir()),
+                    config: lab.config_source(),
+                }
+            }
+            Target::Host(sysfs) => {
+                let mut roots = Roots::default();
+                if let Some(sysfs) = sysfs {
+                    roots.sysfs.clone_from(sysfs);
+                }
+                Self {
+                    config: Arc::new(SysfsSource::new(&roots)),
+                    firmware: None,
+                    roots,
+                }
+            }
+        };
+        if let Some(locks) = &settings.lock_dir {
+            host.roots.locks.clone_from(locks);
+        }
+        Ok(host)
+    }
+
+    /// Reads the cards that were named, or all of them, in bus order.
+    ///
+    /// # Errors
+    /// No such card, or no card at all.
+    pub fn survey(&self, devices: &DeviceArgs) -> Result<Survey, CliError> {
+        let inventory = pci::inventory(&self.roots)?;
+        let unread: Vec<CliError> = inventory.problems.into_iter().map(CliError::from).collect();
+        if inventory.cards.is_empty() {
+            return Err(unread.into_iter().next().unwrap_or(CliError::NoDevice));
+        }
+        let cards = self.read(&selected(inventory.cards, devices)?);
+        Ok(Survey {
+            reports: cards.iter().map(|card| card.report.clone()).collect(),
+            cards,
+            unread,
+        })
+    }
+
+    /// Reads one card once more.
+    #[must_use]
+    pub fn read_again(&self, card: &Card) -> Option<Card> {
+        self.read(std::slice::from_ref(&card.pci)).pop()
+    }
+
+    fn read(&self, cards: &[pci::Card]) -> Vec<Card> {
+        card::survey(cards, self.config.as_ref(), &self.roots)
+    }
+}
+
+/// The named cards, each once; all of them when none was named.
+fn selected(cards: Vec<pci::Card>, devices: &DeviceArgs) -> Result<Vec<pci::Card>, CliError> {
+    if devices.is_all() {
+        return Ok(cards);
+    }
+    let named = devices
+        .device
+        .iter()
+        .map(|name| pci::find(&cards, name))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(cards
+        .iter()
+        .filter(|card| named.contains(card))
+        .cloned()
+        .collect())
+}

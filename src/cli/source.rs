@@ -1,0 +1,297 @@
+//! Where the images of a run come from: files, a folder, or the lab's own bundles.
+//!
+//! Containers are opened before any card is touched, so a broken file stops a run at its start.
+//! Only images for boards that are there are taken out and read; what is planned with is what the
+//! image says of itself, and what is burned is checked to be the same bytes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::error::CliError;
+use super::settings::SourceChoice;
+use crate::bundle::{Bundle, Entry};
+use crate::card::CardReport;
+use crate::identity::Psid;
+use crate::image::{self, ImageError, ImageInfo};
+use crate::plan::{Aim, Offer};
+use crate::report::json::SourceName;
+
+/// Tag of the images meant for everybody, where an archive tags its images at all.
+const DEFAULT_TAG: &str = "DEFAULT";
+
+/// Open containers, and the images they offer to the cards of this run.
+#[derive(Debug)]
+pub struct Source {
+    /// How reports call it.
+    pub name: SourceName,
+    /// How loudly a card without an image is told.
+    pub aim: Aim,
+    bundles: Vec<Bundle>,
+}
+
+/// The images on offer.
+#[derive(Debug, Default)]
+pub struct Offers {
+    /// In the order of the files.
+    pub offers: Vec<Offer>,
+    /// Every board the source has an image for, as far as that was read.
+    pub boards: BTreeSet<Psid>,
+    /// For each offer, its container and its place in that.
+    places: Vec<(usize, usize)>,
+}
+
+impl Source {
+    /// Opens what was chosen; `None` when nothing was. `lab_firmware` is the folder of the lab's
+    /// own bundles.
+    ///
+    /// # Errors
+    /// A file that cannot be used, by name.
+    pub fn open(
+        choice: &SourceChoice,
+        lab_firmware: Option<&Path>,
+    ) -> Result<Option<Self>, CliError> {
+        let folder = |kind, path: &Path| {
+            let bundles = vec![open_folder(path)?];
+            Ok::<_, CliError>((kind, path.display().to_string(), Aim::Collection, bundles))
+        };
+        let (kind, name, aim, bundles) = match (choice, lab_firmware) {
+            (SourceChoice::None, _) | (SourceChoice::Lab, None) => return Ok(None),
+            (SourceChoice::Files(files), _) => {
+                let bundles = files
+                    .iter()
+                    .map(|file| open_file(file))
+                    .collect::<Result<_, _>>()?;
+                ("image", names(files), Aim::Files, bundles)
+            }
+            (SourceChoice::Folder(path), _) => folder("directory", path)?,
+            (SourceChoice::Lab, Some(path)) => folder("lab", path)?,
+        };
+        Ok(Some(Self {
+            name: SourceName { kind, name },
+            aim,
+            bundles,
+        }))
+    }
+
+    /// Reads the images for the boards of these cards.
+    ///
+    /// # Errors
+    /// An image that cannot be taken out or read, by name.
+    pub fn offers_for(&self, cards: &[CardReport]) -> Result<Offers, CliError> {
+        let boards: BTreeSet<&Psid> = cards.iter().filter_map(|card| card.psid.as_ref()).collect();
+        let mut offers = Offers::default();
+        for (index, bundle) in self.bundles.iter().enumerate() {
+            let filed = bundle
+                .entries()
+                .iter()
+                .filter_map(|entry| entry.psid.clone());
+            offers.boards.extend(filed);
+            for entry in on_offer(bundle.entries(), &boards) {
+                let offer = read(bundle, entry)?;
+                // A bare image tells its board only here.
+                offers.boards.extend(offer.info.psid.clone());
+                if offer
+                    .info
+                    .psid
+                    .as_ref()
+                    .is_some_and(|psid| boards.contains(psid))
+                {
+                    offers.offers.push(offer);
+                    offers.places.push((index, entry.index));
+                }
+            }
+        }
+        Ok(offers)
+    }
+
+    /// The bytes of an offer, verified as a whole. They must still be the ones it was made from.
+    ///
+    /// # Errors
+    /// [`CliError::Changed`], or what is wrong with container or image.
+    pub fn image(&self, offers: &Offers, index: usize) -> Result<Vec<u8>, CliError> {
+        let offer = &offers.offers[index];
+        let (bundle, entry) = offers.places[index];
+        let bytes = self.bundles[bundle].read(entry)?;
+        let place = offer.place();
+        if <[u8; 32]>::from(Sha256::digest(&bytes)) != offer.digest {
+            return Err(CliError::Changed { place });
+        }
+        match image::verify(&bytes).failure {
+            None => Ok(bytes),
+            Some(source) => Err(CliError::Image { place, source }),
+        }
+    }
+}
+
+/// Opens one named file.
+///
+/// # Errors
+/// Naming the file.
+pub fn open_file(path: &Path) -> Result<Bundle, CliError> {
+    if path.is_dir() {
+        return Err(CliError::Directory {
+            path: path.to_owned(),
+        });
+    }
+    let bundle = Bundle::open(path)?;
+    warn(&bundle);
+    Ok(bundle)
+}
+
+/// Opens every firmware file of a folder. Files that are no firmware are passed over; a damaged
+/// one is an error, for it may be the newest.
+fn open_folder(path: &Path) -> Result<Bundle, CliError> {
+    if !path.is_dir() {
+        return Err(CliError::NotADirectory {
+            path: path.to_owned(),
+        });
+    }
+    let bundle = Bundle::open(path)?;
+    if !bundle.problems().is_empty() {
+        return Err(CliError::Damaged {
+            path: path.to_owned(),
+            problems: bundle.problems().iter().map(ToString::to_string).collect(),
+        });
+    }
+    warn(&bundle);
+    Ok(bundle)
+}
+
+fn warn(bundle: &Bundle) {
+    for warning in bundle.warnings() {
+        log::warn!("{}: {warning}", bundle.path().display());
+    }
+    for skipped in bundle.skipped() {
+        log::info!("{}: passed over, {}", skipped.file.display(), skipped.found);
+    }
+}
+
+/// What the image says of itself; packages carry images without the marker at their start.
+///
+/// # Errors
+/// What is wrong with the image.
+pub fn describe(bytes: &[u8]) -> Result<ImageInfo, ImageError> {
+    if bytes.starts_with(&[0xff; 16]) {
+        image::query_masked(&bytes, None)
+    } else {
+        image::query(&bytes)
+    }
+}
+
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    names.join(", ")
+}
+
+/// The entries that may be for one of these boards. Where an archive holds several variants for
+/// a board, told apart by a tag, the one for everybody is meant (mft-compat 2.4): the untagged
+/// one, else the default tag, else the only tag there is.
+fn on_offer<'a>(entries: &'a [Entry], boards: &BTreeSet<&Psid>) -> Vec<&'a Entry> {
+    entries
+        .iter()
+        .filter(|entry| entry.other.is_none())
+        .filter(|entry| entry.psid.as_ref().is_none_or(|psid| boards.contains(psid)))
+        .filter(|entry| {
+            let twins = || entries.iter().filter(|twin| is_variant(twin, entry));
+            entry.tag.is_empty()
+                || twins().all(|twin| !twin.tag.is_empty())
+                    && (entry.tag == DEFAULT_TAG || twins().all(|twin| twin.tag != DEFAULT_TAG))
+        })
+        .collect()
+}
+
+/// Another image for the same board in the same container.
+fn is_variant(twin: &Entry, entry: &Entry) -> bool {
+    let container = |entry: &Entry| (entry.file.clone(), entry.member.clone());
+    twin.psid == entry.psid && twin.tag != entry.tag && container(twin) == container(entry)
+}
+
+fn read(bundle: &Bundle, entry: &Entry) -> Result<Offer, CliError> {
+    let bytes = bundle.read(entry.index)?;
+    let place = place(entry);
+    let info = describe(&bytes).map_err(|source| CliError::Image {
+        place: place.clone(),
+        source,
+    })?;
+    if let (Some(filed), Some(found)) = (&entry.psid, &info.psid)
+        && filed != found
+    {
+        return Err(CliError::FiledWrong {
+            place,
+            filed: filed.to_string(),
+            found: found.to_string(),
+        });
+    }
+    Ok(Offer {
+        file: entry.file.clone(),
+        member: entry.member.clone(),
+        digest: Sha256::digest(&bytes).into(),
+        info,
+    })
+}
+
+/// Where an image is: file, member, board.
+#[must_use]
+pub fn place(entry: &Entry) -> String {
+    let inner = entry
+        .member
+        .iter()
+        .cloned()
+        .chain(entry.psid.as_ref().map(ToString::to_string));
+    let inner: Vec<String> = inner.collect();
+    let file = entry.file.display();
+    if inner.is_empty() {
+        file.to_string()
+    } else {
+        format!("{file} ({})", inner.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(psid: &str, tag: &str) -> Entry {
+        Entry {
+            psid: Psid::new(psid),
+            tag: tag.to_owned(),
+            ..Entry::default()
+        }
+    }
+
+    fn tags_on_offer(entries: &[Entry]) -> Vec<&str> {
+        let board = Psid::new("MT_1").unwrap();
+        on_offer(entries, &BTreeSet::from([&board]))
+            .iter()
+            .map(|entry| entry.tag.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn of_tagged_variants_the_one_for_everybody_is_meant() {
+        assert_eq!(
+            tags_on_offer(&[entry("MT_1", "A"), entry("MT_1", "")]),
+            [""]
+        );
+        let tagged = [entry("MT_1", "A"), entry("MT_1", "DEFAULT")];
+        assert_eq!(tags_on_offer(&tagged), ["DEFAULT"]);
+        assert_eq!(
+            tags_on_offer(&[entry("MT_1", "A"), entry("MT_2", "")]),
+            ["A"]
+        );
+        let undecided = [entry("MT_1", "A"), entry("MT_1", "B")];
+        assert_eq!(tags_on_offer(&undecided), ["A", "B"]);
+    }
+
+    #[test]
+    fn images_of_other_boards_and_other_things_are_not_taken_out() {
+        let mut debug_token = entry("MT_1", "");
+        debug_token.other = Some("token".to_owned());
+        assert!(tags_on_offer(&[debug_token, entry("MT_2", "")]).is_empty());
+    }
+}

@@ -1,0 +1,371 @@
+//! `cxfw update`: plan, show, ask, burn, verify, and report card by card.
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+
+use super::args::{DeviceArgs, SourceArgs};
+use super::ask;
+use super::burn::{self, Job};
+use super::error::CliError;
+use super::exit::Exit;
+use super::host::{Host, Survey};
+use super::interrupt::Interrupt;
+use super::settings::{Format, Settings, SourceChoice};
+use super::source::{Offers, Source};
+use crate::flash::component::BusyHandle;
+use crate::plan::{Action, Branch, Consents, Decision, Policy, Status, plan};
+use crate::report::json::Problem;
+use crate::report::summary::{self, Label};
+use crate::report::{CardView, Ending, Outcome, json, text};
+
+/// Arguments of `update`.
+#[derive(Debug, Args)]
+pub struct UpdateArgs {
+    /// Which cards.
+    #[command(flatten)]
+    devices: DeviceArgs,
+
+    /// Where images come from.
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Show what would be done, step by step, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Burn the version that is on flash once more
+    #[arg(long)]
+    reinstall: bool,
+
+    /// Burn an older version than the one on flash
+    #[arg(long)]
+    allow_downgrade: bool,
+
+    /// Burn an image for another board (firmware-controlled burns refuse it)
+    #[arg(long)]
+    allow_psid_change: bool,
+
+    /// Only versions that begin so (`14.32.`, `28.39.*`)
+    #[arg(long, value_name = "PREFIX")]
+    branch: Option<Branch>,
+
+    /// Way of burning
+    #[arg(long, value_enum, default_value_t, value_name = "METHOD")]
+    method: MethodArg,
+
+    /// Take a card's update handle away from whoever holds it; only when its owner is dead
+    #[arg(long)]
+    release_stale_lock: bool,
+
+    /// Exit with 6 when a restart is needed
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// `--method`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum MethodArg {
+    /// The best way for each card
+    #[default]
+    Auto,
+    /// Through the running firmware
+    Component,
+}
+
+impl MethodArg {
+    /// The backend that burns: so far every card is burned through its firmware.
+    const fn backend(self) -> &'static str {
+        match self {
+            Self::Auto | Self::Component => "component",
+        }
+    }
+}
+
+/// What a run works with once everything is read.
+struct Run<'a> {
+    args: &'a UpdateArgs,
+    settings: &'a Settings,
+    host: &'a Host,
+    source: &'a Source,
+    survey: &'a Survey,
+    offers: &'a Offers,
+    policy: &'a Policy,
+    views: &'a [CardView<'a>],
+    /// Bytes of the image for each card that is to be burned.
+    images: Vec<Option<Vec<u8>>>,
+}
+
+impl UpdateArgs {
+    /// Plans, asks and burns.
+    ///
+    /// # Errors
+    /// What stops a run before any card is burned: a source that cannot be used, a name that names
+    /// nothing, no card, nobody to ask. What happens to a card is its outcome.
+    pub fn run(&self, settings: &Settings) -> Result<Exit, CliError> {
+        settings.no_xml("update")?;
+        let choice = settings.source(&self.source);
+        if choice == SourceChoice::None {
+            return Err(CliError::NoSource);
+        }
+        let host = Host::open(settings)?;
+        let source = Source::open(&choice, host.firmware.as_deref())?.ok_or(CliError::NoSource)?;
+        let survey = host.survey(&self.devices)?;
+        let offers = source.offers_for(&survey.reports)?;
+        let policy = self.policy(&source);
+        let decisions = plan(&survey.reports, &offers.offers, &policy);
+        let run = Run {
+            args: self,
+            settings,
+            host: &host,
+            source: &source,
+            survey: &survey,
+            offers: &offers,
+            policy: &policy,
+            views: &CardView::all(&survey.reports, &decisions, &offers.offers),
+            images: images(&source, &offers, &decisions)?,
+        };
+        run.go()
+    }
+
+    fn policy(&self, source: &Source) -> Policy {
+        Policy {
+            aim: source.aim,
+            named: !self.devices.is_all(),
+            consents: Consents {
+                reinstall: self.reinstall,
+                downgrade: self.allow_downgrade,
+                psid_change: self.allow_psid_change,
+            },
+            branch: self.branch.clone(),
+        }
+    }
+}
+
+/// Reads and verifies, before anything is asked or written, every image that would be burned.
+fn images(
+    source: &Source,
+    offers: &Offers,
+    decisions: &[Decision],
+) -> Result<Vec<Option<Vec<u8>>>, CliError> {
+    decisions
+        .iter()
+        .map(|decision| match (decision.action, decision.offer) {
+            (Action::Burn, Some(offer)) => source.image(offers, offer).map(Some),
+            _ => Ok(None),
+        })
+        .collect()
+}
+
+impl Run<'_> {
+    fn go(&self) -> Result<Exit, CliError> {
+        if self.is_text() && !self.settings.quiet {
+            self.say(|out| {
+                text::query(out, self.views)?;
+                summary::found(out, self.views)
+            })?;
+        }
+        let (outcomes, interrupted) = if self.args.dry_run {
+            (self.rehearse()?, None)
+        } else if self.agreed()? {
+            self.burn()?
+        } else {
+            (self.declined()?, None)
+        };
+        let unmatched = self.unmatched(&outcomes);
+        self.report(&outcomes, unmatched.as_ref())?;
+        Ok(interrupted.unwrap_or_else(|| self.exit(&outcomes, unmatched.is_some())))
+    }
+
+    fn is_text(&self) -> bool {
+        self.settings.format == Format::Text
+    }
+
+    fn due(&self) -> usize {
+        self.images.iter().flatten().count()
+    }
+
+    /// Asks, once for all cards, unless there is nothing to ask.
+    fn agreed(&self) -> Result<bool, CliError> {
+        if self.args.yes || self.due() == 0 {
+            return Ok(true);
+        }
+        if !ask::possible() {
+            return Err(CliError::NoTerminal { cards: self.due() });
+        }
+        Ok(ask::confirmed()?)
+    }
+
+    /// The burn of the card at `index`, if it is due.
+    fn job(&self, index: usize) -> Option<Job<'_>> {
+        Some(Job {
+            card: &self.survey.cards[index],
+            offers: &self.offers.offers,
+            offer: self.views[index].decision.offer?,
+            image: self.images[index].as_deref()?,
+            policy: self.policy,
+            method: self.args.method.backend(),
+            busy_handle: if self.args.release_stale_lock {
+                BusyHandle::ForceRelease
+            } else {
+                BusyHandle::Refuse
+            },
+        })
+    }
+
+    fn label(&self, index: usize) -> Label<'_> {
+        Label {
+            number: index + 1,
+            device: &self.views[index].card.device,
+            only: self.views.len() == 1,
+        }
+    }
+
+    /// Burns what is due, one card after the other, and tells how each card ended.
+    fn burn(&self) -> Result<(Vec<Outcome>, Option<Exit>), CliError> {
+        let interrupt = Interrupt::listen()?;
+        let mut outcomes = Vec::new();
+        for index in 0..self.views.len() {
+            let outcome = match self.job(index) {
+                None => self.left_alone(index)?,
+                Some(job) if interrupt.cancel().requested() => {
+                    let outcome = job.not_begun();
+                    self.tell_left_alone(index, &outcome)?;
+                    outcome
+                }
+                Some(job) => {
+                    self.say(|out| summary::burning(out, &self.label(index)))?;
+                    let outcome = burn::burn(&job, self.host, self.settings, interrupt.cancel());
+                    self.say(|out| summary::burned(out, &self.label(index), &outcome))?;
+                    outcome
+                }
+            };
+            super::tell_outcome(self.settings, &self.views[index].card.device, &outcome);
+            outcomes.push(outcome);
+        }
+        let exit = outcomes
+            .iter()
+            .any(|outcome| outcome.ending == Ending::Interrupted)
+            .then(|| interrupt.exit())
+            .flatten();
+        Ok((outcomes, exit))
+    }
+
+    fn rehearse(&self) -> Result<Vec<Outcome>, CliError> {
+        let mut outcomes = Vec::new();
+        for index in 0..self.views.len() {
+            let outcome = match self.job(index) {
+                None => self.left_alone(index)?,
+                Some(job) => {
+                    let outcome = burn::rehearse(&job, self.host, self.settings);
+                    self.say(|out| summary::steps(out, &self.label(index), &outcome))?;
+                    outcome
+                }
+            };
+            super::tell_outcome(self.settings, &self.views[index].card.device, &outcome);
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    fn declined(&self) -> Result<Vec<Outcome>, CliError> {
+        self.say(|out| writeln!(out, "No updates performed"))?;
+        (0..self.views.len())
+            .map(|index| match self.job(index) {
+                None => self.left_alone(index),
+                Some(job) => Ok(job.declined()),
+            })
+            .collect()
+    }
+
+    fn left_alone(&self, index: usize) -> Result<Outcome, CliError> {
+        let card = &self.survey.cards[index];
+        let outcome = burn::settled(self.views[index].decision, card, &self.offers.offers);
+        self.tell_left_alone(index, &outcome)?;
+        Ok(outcome)
+    }
+
+    fn tell_left_alone(&self, index: usize, outcome: &Outcome) -> Result<(), CliError> {
+        self.say(|out| summary::not_burned(out, &self.label(index), &self.views[index], outcome))
+    }
+
+    /// A line for people, at once.
+    fn say(&self, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+        if self.is_text() {
+            let mut out = io::stdout().lock();
+            ignore_closed_pipe(print(&mut out).and_then(|()| out.flush()))?;
+        }
+        Ok(())
+    }
+
+    /// A source that was given for these cards and has nothing for any of them.
+    fn unmatched(&self, outcomes: &[Outcome]) -> Option<CliError> {
+        let lab = self.source.name.kind == "lab";
+        let no_image = |view: &CardView<'_>| {
+            matches!(view.decision.status, Status::NoImage | Status::OemNoImage)
+        };
+        let some_use = outcomes.iter().any(|outcome| {
+            !matches!(
+                outcome.ending,
+                Ending::Skipped | Ending::Refused | Ending::Failed
+            )
+        });
+        if lab || some_use || !self.views.iter().any(no_image) {
+            return None;
+        }
+        Some(CliError::Unmatched {
+            source_name: self.source.name.name.clone(),
+            boards: self.offers.boards.iter().map(ToString::to_string).collect(),
+            cards: self
+                .views
+                .iter()
+                .filter_map(|view| view.card.psid.as_ref().map(ToString::to_string))
+                .collect(),
+        })
+    }
+
+    fn report(&self, outcomes: &[Outcome], unmatched: Option<&CliError>) -> Result<(), CliError> {
+        let failures = || self.survey.unread.iter().chain(unmatched);
+        for error in failures() {
+            super::tell(self.settings, error);
+        }
+        let mut out = io::stdout().lock();
+        if self.is_text() {
+            return ignore_closed_pipe(summary::end(&mut out, outcomes));
+        }
+        let problems: Vec<Problem> = failures().map(CliError::problem).collect();
+        let document = json::Update {
+            cards: self.views,
+            outcomes,
+            source: &self.source.name,
+            dry_run: self.args.dry_run,
+        };
+        ignore_closed_pipe(json::update(&mut out, &document, &problems))
+    }
+
+    fn exit(&self, outcomes: &[Outcome], unmatched: bool) -> Exit {
+        let any = |ending| outcomes.iter().any(|outcome| outcome.ending == ending);
+        let unread = !self.survey.unread.is_empty();
+        if unread || any(Ending::Failed) || any(Ending::Interrupted) {
+            Exit::Failed
+        } else if any(Ending::Refused) || unmatched {
+            Exit::Refused
+        } else if self.args.exit_code && outcomes.iter().any(Outcome::needs_restart) {
+            Exit::RestartNeeded
+        } else {
+            Exit::Done
+        }
+    }
+}
+
+/// A burn does not stop because nobody reads about it any more.
+fn ignore_closed_pipe(result: io::Result<()>) -> Result<(), CliError> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

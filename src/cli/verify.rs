@@ -1,0 +1,91 @@
+//! `cxfw verify`: every check on bundles and images, a line for each section.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::settings::{Format, Settings};
+use super::source;
+use crate::bundle::{Bundle, Kind};
+use crate::image;
+use crate::report::json::{self, VerifiedFile};
+use crate::report::{flint, list};
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Bundles and images
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl VerifyArgs {
+    /// Checks every file; one that fails does not stop the others.
+    ///
+    /// # Errors
+    /// Only when the result cannot be written.
+    pub fn run(&self, settings: &Settings) -> Result<Exit, CliError> {
+        settings.no_xml("verify")?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        let mut files = Vec::new();
+        for path in &self.files {
+            let (file, error) = check(path);
+            if settings.format == Format::Text {
+                for (psid, verification) in &file.images {
+                    list::heading(&mut out, &file.file, psid.as_deref())?;
+                    out.write_all(flint::verification(verification).as_bytes())?;
+                }
+                out.flush()?;
+                if let Some(error) = &error {
+                    super::tell(settings, error);
+                }
+            }
+            files.push(file);
+        }
+        if settings.format == Format::Json {
+            json::verify(&mut out, &files)?;
+        }
+        out.flush()?;
+        let passed = files.iter().all(VerifiedFile::passed);
+        Ok(if passed { Exit::Done } else { Exit::Failed })
+    }
+}
+
+/// Checks the container and every image in it.
+fn check(path: &Path) -> (VerifiedFile, Option<CliError>) {
+    let mut file = VerifiedFile {
+        file: path.display().to_string(),
+        kind: None,
+        problem: None,
+        images: Vec::new(),
+    };
+    let error = match source::open_file(path) {
+        Ok(bundle) => {
+            file.kind = Some(bundle.kind().to_string());
+            check_images(&bundle, &mut file).err()
+        }
+        Err(error) => Some(error),
+    };
+    file.problem = error.as_ref().map(CliError::problem);
+    (file, error)
+}
+
+fn check_images(bundle: &Bundle, file: &mut VerifiedFile) -> Result<(), CliError> {
+    bundle.verify()?;
+    for entry in bundle
+        .entries()
+        .iter()
+        .filter(|entry| entry.other.is_none())
+    {
+        let bytes = bundle.read(entry.index)?;
+        let board = match bundle.kind() {
+            Kind::Image => None,
+            _ => entry.psid.as_ref().map(ToString::to_string),
+        };
+        file.images.push((board, image::verify(&bytes)));
+    }
+    Ok(())
+}
