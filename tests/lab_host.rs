@@ -112,6 +112,26 @@ fn the_connectx_4_lx_looks_as_the_kernel_shows_one() {
 }
 
 #[test]
+fn the_pci_x_adapter_sits_behind_its_bridge() {
+    let devices = DEFAULT.roots().sysfs.join("bus/pci/devices");
+    let adapter = devices.join("0000:09:01.0");
+    let place = fs::read_link(&adapter).unwrap();
+    assert!(
+        place.ends_with("devices/pci0000:00/0000:00:1c.6/0000:08:00.0/0000:09:01.0"),
+        "{}",
+        place.display()
+    );
+    // PCI-X has no PCIe link, but its own capability.
+    assert!(!adapter.join("current_link_speed").exists());
+    let config = fs::read(adapter.join("config")).unwrap();
+    assert_eq!(config.len(), 256);
+    assert_eq!(config[usize::from(config[0x34])], 0x07);
+    // Primary, secondary and last bus of the port above both.
+    let port = fs::read(devices.join("0000:00:1c.6/config")).unwrap();
+    assert_eq!(port[0x18..0x1b], [0, 8, 9]);
+}
+
+#[test]
 fn every_card_s_flash_holds_the_firmware_of_its_description() {
     let lab = &*DEFAULT;
     for card in &lab.host().cards {

@@ -187,6 +187,22 @@ impl HostSpec {
     pub fn slot_of(&self, address: Address) -> Option<PcieLink> {
         self.bridge_to(address.domain, address.bus)?.slot
     }
+
+    /// The highest bus number below a bridge. Numbers grow on the way down (see
+    /// [`HostSpec::checked`]), so the walk ends.
+    #[must_use]
+    pub fn last_bus_below(&self, bridge: &BridgeSpec) -> u8 {
+        self.bridges
+            .iter()
+            .filter(|below| {
+                below.address.domain == bridge.address.domain
+                    && below.address.bus == bridge.secondary_bus
+                    && below.secondary_bus > bridge.secondary_bus
+            })
+            .map(|below| self.last_bus_below(below))
+            .max()
+            .unwrap_or(bridge.secondary_bus)
+    }
 }
 
 impl OfferSpec {

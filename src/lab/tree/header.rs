@@ -26,14 +26,11 @@ pub(super) const fn is_bridge(dword: u32) -> bool {
     (dword >> 16) & 0x7f == 1
 }
 
-/// A bridge with its bus numbers and its link.
-pub(super) fn bridge(spec: &BridgeSpec) -> Vec<u32> {
+/// A bridge with its bus numbers, of which `last_bus` is the highest below it, and its link.
+pub(super) fn bridge(spec: &BridgeSpec, last_bus: u8) -> Vec<u32> {
     let mut config = common(spec.id.dword(), BRIDGE_CLASS, 0);
     config[0x0c / 4] |= BRIDGE_HEADER;
-    let secondary = u32::from(spec.secondary_bus);
-    // Primary, secondary, last bus below. Nothing of a lab is below a bridge's own bus but
-    // bridges with higher numbers, which a scan finds by their own headers.
-    config[0x18 / 4] = u32::from(spec.address.bus) | (secondary << 8) | (secondary << 16);
+    config[0x18 / 4] = u32::from_le_bytes([spec.address.bus, spec.secondary_bus, last_bus, 0]);
     match (spec.slot, spec.link) {
         (Some(slot), _) => add_pcie(&mut config, ROOT_PORT, slot, slot),
         (None, Some(link)) => add_pcie(&mut config, BRIDGE_TO_PCI_X, link, link),

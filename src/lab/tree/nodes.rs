@@ -136,7 +136,7 @@ pub(in crate::lab) fn nodes(host: &HostSpec, cards: &[LabCard]) -> Result<Vec<No
         .iter()
         .map(|bridge| Node {
             address: bridge.address,
-            config: header::bridge(bridge),
+            config: header::bridge(bridge, host.last_bus_below(bridge)),
             vpd: Vec::new(),
             link: bridge_link(host, bridge.secondary_bus, bridge.address),
             driver: bridge.driver.clone(),
