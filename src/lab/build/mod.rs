@@ -2,7 +2,7 @@
 //!
 //! A [`ImageSpec`] says what an image claims to be; [`build_image`] gives the file a vendor would
 //! publish, [`flash_contents`] what a card's flash holds when it leaves the factory. The same spec
-//! gives the same bytes. One file a format ([`fs2`] to [`fs5`]), one for each thing the
+//! gives the same bytes. One file a format (`fs2` to `fs5`), one for each thing the
 //! formats share; [`mfa`] packs images into a bundle.
 //!
 //! Layouts follow images, images-fs2, images-fs3 and images-fs4 (FS5 too). Code, keys and signatures are

@@ -57,7 +57,7 @@ pub struct DeviceData {
     pub original_psid: Option<Psid>,
     /// Device VSD text.
     pub vsd: String,
-    /// VPD image (VPD_R0), see [`crate::lab::vpd`]; empty = none.
+    /// VPD image (VPD_R0), see [`crate::lab::chip::VpdSpec::encode`]; empty = none.
     pub vpd: Vec<u8>,
 }
 
