@@ -188,3 +188,79 @@ impl From<&GatewayError> for CardError {
         Self::new(code, error.to_string(), advice)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Method;
+    use crate::registers::Mgir;
+    use crate::registers::Register;
+    use std::io;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    fn not_writable(lockdown: Option<&str>) -> ConfigError {
+        ConfigError::NotWritable {
+            path: PathBuf::from("/sys/bus/pci/devices/0000:03:00.0/config"),
+            source: io::Error::from(ErrorKind::PermissionDenied),
+            lockdown: lockdown.map(str::to_owned),
+        }
+    }
+
+    fn over_icmd(error: IcmdError) -> RegisterError {
+        RegisterError::Transport {
+            register: Mgir::ID,
+            reason: Box::new(error),
+        }
+    }
+
+    fn semaphore_held() -> AccessError {
+        AccessError::SemaphoreHeld {
+            device: "0000:03:00.0".to_owned(),
+            owner: 0x1234,
+            waited: Duration::from_millis(2048),
+        }
+    }
+
+    #[test]
+    fn every_way_to_fail_has_its_word_and_its_advice() {
+        let device = || "0000:03:00.0".to_owned();
+        let not_ready = IcmdError::NotReady {
+            device: device(),
+            address: 0xb_0004,
+            bit: 31,
+        };
+        let errors: [(CardError, &str); 8] = [
+            ((&not_writable(Some("integrity"))).into(), "lockdown"),
+            ((&not_writable(None)).into(), "not_root"),
+            ((&semaphore_held()).into(), "semaphore_busy"),
+            ((&over_icmd(not_ready)).into(), "firmware_not_ready"),
+            (
+                (&over_icmd(semaphore_held().into())).into(),
+                "semaphore_busy",
+            ),
+            (
+                (&GatewayError::Closed { device: device() }).into(),
+                "flash_closed",
+            ),
+            ((&ImageError::NoMarker).into(), "no_valid_image"),
+            (CardError::recovery("ConnectX-5"), "recovery"),
+        ];
+        for (error, code) in errors {
+            assert_eq!(error.code, code, "{}", error.message);
+            assert!(error.advice.is_some(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_register_that_old_firmware_lacks_is_told_from_one_that_failed() {
+        let status = |status| RegisterError::Status {
+            register: Mgir::ID,
+            method: Method::Read,
+            status,
+        };
+        let code = |error: RegisterError| CardError::from(&error).code;
+        assert_eq!(code(status(4)), "register_unsupported");
+        assert_eq!(code(status(7)), "register_failed");
+    }
+}

@@ -78,3 +78,43 @@ fn attribute(device: &Path, name: &str) -> Option<String> {
         .ok()?;
     Some(text.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(fw_ver: &str, board_id: &str) -> (Option<String>, Option<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("fw_ver"), fw_ver).unwrap();
+        std::fs::write(dir.path().join("board_id"), board_id).unwrap();
+        (
+            version(dir.path()).map(|version| version.to_string()),
+            psid(dir.path()).map(|psid| psid.to_string()),
+        )
+    }
+
+    fn said(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn versions_of_old_chips_have_few_digits() {
+        let infinihost = facts("1.0.800\n", "MT_0030000001\n");
+        assert_eq!(infinihost, (said("1.0.0800"), said("MT_0030000001")));
+        let ibm = facts("2.7.700\n", "IBM0030000009\n");
+        assert_eq!(ibm, (said("2.7.0700"), said("IBM0030000009")));
+    }
+
+    #[test]
+    fn placeholders_are_no_version_and_no_board() {
+        for (fw_ver, board_id) in [("0.0.0\n", "n/a\n"), ("", ""), ("N/A\n", "--\n")] {
+            assert_eq!(facts(fw_ver, board_id), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_driver_that_says_nothing_is_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!((version(dir.path()), psid(dir.path())), (None, None));
+    }
+}
