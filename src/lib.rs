@@ -4,7 +4,8 @@
 //!
 //! - [`cli`] one file a command, [`report`] text and JSON;
 //! - [`plan`] cards x images -> decisions, every policy rule;
-//! - [`card`] what a card is and runs, [`flash`] burning it, [`bundle`] containers of images;
+//! - [`card`] what a card is and runs, [`flash`] burning it, [`release`] firmware from elsewhere,
+//!   [`bundle`] containers of images;
 //! - [`access`] ways to a card's insides, [`registers`] access-register layouts,
 //!   [`image`] firmware image formats;
 //! - [`lab`] simulated hosts and cards, below [`pci`]'s config space;
@@ -28,6 +29,7 @@ pub mod pci;
 pub mod plan;
 pub mod progress;
 pub mod registers;
+pub mod release;
 pub mod report;
 pub mod sys;
 pub mod version;

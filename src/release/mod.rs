@@ -1,0 +1,3 @@
+//! Releases: firmware on offer elsewhere, found, fetched and checked.
+
+pub mod http;
