@@ -52,3 +52,32 @@ pub enum Event {
 
 /// Where events go.
 pub type Sink<'a> = dyn FnMut(Event) + Send + 'a;
+
+/// What a download reports. Order: [`Transfer::Started`], then any number of
+/// [`Transfer::Advanced`] and [`Transfer::Note`]; another `Started` when it had to begin anew or
+/// goes on after a cut. The end is the job's return value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transfer {
+    /// Bytes begin to arrive.
+    Started {
+        /// Name of the file.
+        name: String,
+        /// Bytes that were there already.
+        done: u64,
+        /// Bytes in all, where the server tells.
+        total: Option<u64>,
+    },
+    /// More bytes are there.
+    Advanced {
+        /// Bytes there are now.
+        done: u64,
+    },
+    /// Something the user should know that is no failure (a retry, a wait).
+    Note {
+        /// One sentence.
+        text: String,
+    },
+}
+
+/// Where a download reports to.
+pub type TransferSink<'a> = dyn FnMut(Transfer) + Send + 'a;

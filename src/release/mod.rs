@@ -1,3 +1,16 @@
 //! Releases: firmware on offer elsewhere, found, fetched and checked.
 
+pub mod cache;
+pub mod content;
+pub mod digest;
+pub mod download;
 pub mod http;
+pub mod name;
+pub mod partial;
+pub mod record;
+
+pub use cache::Cache;
+pub use digest::Digest;
+pub use download::{DownloadError, Downloader, Fetched, Freshness, How, Order};
+pub use name::FilePath;
+pub use record::{Asked, Place, Release};

@@ -8,6 +8,8 @@
 )]
 
 mod connection;
+mod download;
+mod firmware;
 mod server;
 
 use std::path::PathBuf;
