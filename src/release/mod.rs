@@ -8,9 +8,11 @@ pub mod http;
 pub mod name;
 pub mod partial;
 pub mod record;
+pub mod service;
 
 pub use cache::Cache;
 pub use digest::Digest;
 pub use download::{DownloadError, Downloader, Fetched, Freshness, How, Order};
 pub use name::FilePath;
 pub use record::{Asked, Place, Release};
+pub use service::{Listing, Service, ServiceError};

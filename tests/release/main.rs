@@ -11,6 +11,7 @@ mod connection;
 mod download;
 mod firmware;
 mod server;
+mod service;
 
 use std::path::PathBuf;
 use std::time::Duration;
