@@ -404,6 +404,45 @@ fn small_files_that_inflate_to_too_much_are_refused_at_once() {
 }
 
 #[test]
+fn an_archive_that_lists_millions_of_versions_is_refused_at_once() {
+    let files = Files::new();
+    // Every board has 100 pieces that belong to every image, and 150 images told apart by tags.
+    let mut board = vec![0; 36];
+    board[32] = 250;
+    for number in 0..250u8 {
+        let mut image = vec![0; 40];
+        image[4..8].copy_from_slice(&[0, 1, 0, number]);
+        if number >= 100 {
+            image[8..11].copy_from_slice(format!("{number}").as_bytes());
+        }
+        board.extend(image);
+    }
+    let mut map = Vec::new();
+    for number in 0..1600 {
+        board[..13].copy_from_slice(format!("TST{number:010}").as_bytes());
+        map.extend_from_slice(&board);
+    }
+    let toc = [&[0; 8][..], &[0, 1, 0, 3, 0, 1, 0, 2, 0, 3], &[0; 6]].concat();
+    let mut bytes = b"MFAR\0\0\0\x01\0\0\0\0\0\0\0\0".to_vec();
+    for (kind, plain) in [(1, &map), (2, &toc), (3, &Vec::new())] {
+        let stored = xz(plain);
+        bytes.extend([kind, 0, 0, 1]);
+        bytes.extend(u32::try_from(stored.len()).unwrap().to_be_bytes());
+        bytes.extend(stored);
+    }
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    assert!(bytes.len() < 100_000, "{}", bytes.len());
+    let start = Instant::now();
+    let text = refusal(&files.put("many.mfa", &bytes), "limit_exceeded");
+    assert!(text.contains("versions listed in one archive"), "{text}");
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
 fn a_board_is_found_by_its_whole_psid_and_never_by_a_part_of_it() {
     let bundle = Bundle::open(&fixture("multi.mfa2")).unwrap();
     let found = bundle.find(&psid("TST0000000002X")).unwrap();

@@ -134,9 +134,8 @@ fn mfa_board(archive: &mfa::Archive, board: &mfa::Board) -> Value {
         })
         .collect();
     let metadata: serde_json::Map<String, Value> = board
-        .metadata
-        .iter()
-        .map(|(key, value)| (key.clone(), json!(value)))
+        .metadata()
+        .map(|(key, value)| (key.into_owned(), json!(value)))
         .collect();
     json!({ "psid": board.psid.as_ref().unwrap().as_str(), "metadata": metadata, "images": images })
 }

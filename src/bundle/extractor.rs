@@ -14,8 +14,10 @@ const END_OF_DIRECTORY: &[u8; 4] = b"PK\x05\x06";
 const LOCAL_HEADER: &[u8; 4] = b"PK\x03\x04";
 /// Size of an end-of-directory record without its comment.
 const END_OF_DIRECTORY_SIZE: usize = 22;
-/// Four bytes that look like a record are met in programs by chance; this many are looked at.
+/// Four bytes that look like an end record are met in programs by chance; this many are looked at.
 const CANDIDATES: usize = 64;
+/// The same for local headers.
+const LOCAL_CANDIDATES: usize = 65_536;
 
 /// The firmware of the archives inside the program in `content`.
 ///
@@ -71,6 +73,7 @@ fn last_end_record(bytes: &[u8]) -> Option<(usize, usize)> {
 
 fn add_local_members(archive: &mut Archive, bytes: &[u8]) -> Result<(), Fault> {
     let headers = bytes.windows(4).enumerate();
-    let mut headers = headers.filter(|(_, at)| at == LOCAL_HEADER);
+    let headers = headers.filter(|(_, at)| at == LOCAL_HEADER);
+    let mut headers = headers.take(LOCAL_CANDIDATES);
     headers.try_for_each(|(offset, _)| archive.add_local(offset))
 }

@@ -24,18 +24,17 @@ pub fn read(source: &dyn ByteSource) -> Result<ImageInfo, Fault> {
     info.map_err(|error| Fault::Image(Arc::new(error)))
 }
 
-/// What the image for `board` says; it must be for that board.
+/// `info`, if it is of an image for `board`; without a board any image is right.
 ///
 /// # Errors
-/// [`Fault::Image`], [`Fault::WrongBoard`].
-pub fn read_for(board: Option<&Psid>, source: &dyn ByteSource) -> Result<ImageInfo, Fault> {
-    let info = read(source)?;
+/// [`Fault::WrongBoard`].
+pub fn for_board(board: Option<&Psid>, info: ImageInfo) -> Result<ImageInfo, Fault> {
     match board {
         Some(board) if info.psid.as_ref() != Some(board) => Err(Fault::WrongBoard {
             listed: board.to_string(),
             found: info
                 .psid
-                .map_or_else(|| "none".to_owned(), |psid| psid.to_string()),
+                .map_or_else(|| "no board".to_owned(), |psid| psid.to_string()),
         }),
         _ => Ok(info),
     }

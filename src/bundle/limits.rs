@@ -29,6 +29,13 @@ pub const MAP_ENTRIES: Limit = limit("boards in the MAP section", 65_536);
 pub const METADATA_VALUE: Limit = limit("one metadata value in bytes", 4096);
 /// MFA2: everything before the components block, in bytes.
 pub const DESCRIPTORS: Limit = limit("descriptor area in bytes", 16 * MIB);
+/// Images of one container. The format lets a few kilobytes list millions; no published file comes
+/// near a thousand.
+pub const ENTRIES: Limit = limit("images in one container", 65_536);
+/// Versions listed for all images of one MFA v1 archive, for the same reason.
+pub const VERSIONS: Limit = limit("versions listed in one archive", 262_144);
+/// Blocks of an XZ stream whose index is read.
+pub const BLOCKS: Limit = limit("blocks of an XZ stream", 1 << 20);
 /// One image, component or archive member, in bytes.
 pub const IMAGE: Limit = limit("size of one image in bytes", 256 * MIB);
 /// Plain bytes inflated to reach an image, or the whole inflated block, in bytes.

@@ -9,6 +9,7 @@ use super::facts;
 use super::limits;
 use super::signature::Signature;
 use super::{Kind, mfa, mfa2, pldm};
+use crate::identity::Psid;
 use crate::image::ImageInfo;
 
 /// An open image, MFA, MFA2 or PLDM file.
@@ -18,6 +19,9 @@ pub struct Single {
     entries: Vec<Entry>,
     faults: Vec<Fault>,
 }
+
+/// What images say, by the index of their entry.
+pub type Infos = BTreeMap<usize, Result<ImageInfo, Fault>>;
 
 #[derive(Debug)]
 enum Container {
@@ -37,7 +41,7 @@ impl Single {
         let (container, entries) = match signature {
             Signature::Mfa => {
                 let archive = mfa::Archive::parse(content)?;
-                let entries = archive.entries();
+                let entries = archive.entries().to_vec();
                 (Container::Mfa(archive), entries)
             }
             Signature::Mfa2 => {
@@ -79,23 +83,36 @@ impl Single {
 
     /// Fills the entries of images that can be read without inflating anything.
     fn read_open_images(&mut self) {
-        if matches!(self.container, Container::Mfa(_) | Container::Mfa2(_)) {
-            return;
+        let mut infos = match &self.container {
+            Container::Mfa(_) | Container::Mfa2(_) => return,
+            Container::Image(content) => BTreeMap::from([(0, facts::read(content))]),
+            Container::Pldm(package) => self.pldm_infos(package),
+        };
+        for entry in &mut self.entries {
+            match infos.remove(&entry.index) {
+                Some(Ok(info)) => entry.take_in(&info),
+                Some(Err(fault)) => self.faults.push(fault),
+                None => {}
+            }
         }
-        for index in 0..self.entries.len() {
-            if self
-                .entries
-                .get(index)
-                .is_none_or(|entry| entry.other.is_some())
-            {
+    }
+
+    /// What the firmware components of a package say, by entry; each is read once.
+    fn pldm_infos(&self, package: &pldm::Package) -> Infos {
+        let mut by_component = BTreeMap::new();
+        let mut infos = Infos::new();
+        for (entry, (record, number)) in self.entries.iter().zip(package.offers()) {
+            if entry.other.is_some() {
                 continue;
             }
-            match (self.image_info(index), self.entries.get_mut(index)) {
-                (Ok(info), Some(entry)) => entry.take_in(&info),
-                (Err(fault), _) => self.faults.push(fault),
-                (Ok(_), None) => {}
-            }
+            let info = by_component
+                .entry(number)
+                .or_insert_with(|| facts::read(&package.component(number)?))
+                .clone();
+            let info = info.and_then(|info| facts::for_board(record.psid.as_ref(), info));
+            infos.insert(entry.index, info);
         }
+        infos
     }
 
     /// What it is.
@@ -145,12 +162,12 @@ impl Single {
                 archive.extract(psid, mfa::FIRMWARE, &entry.tag)
             }
             Container::Mfa2(package) => {
-                let offer = package.offers().nth(index);
+                let offer = package.offer(index);
                 let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
                 package.read(component)
             }
             Container::Pldm(package) => {
-                let offer = package.offers().nth(index);
+                let offer = package.offer(index);
                 let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
                 package.read(component)
             }
@@ -163,33 +180,45 @@ impl Single {
     /// As [`Single::read`], [`Fault::Image`], [`Fault::WrongBoard`].
     pub fn image_info(&self, index: usize) -> Result<ImageInfo, Fault> {
         let board = self.entry(index)?.psid.as_ref();
-        match &self.container {
-            Container::Image(content) => facts::read_for(board, content),
+        let info = match &self.container {
+            Container::Image(content) => facts::read(content),
             Container::Pldm(package) => {
-                let offer = package.offers().nth(index);
+                let offer = package.offer(index);
                 let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
-                facts::read_for(board, &package.component(component)?)
+                facts::read(&package.component(component)?)
             }
-            Container::Mfa(_) | Container::Mfa2(_) => facts::read_for(board, &self.read(index)?),
-        }
+            Container::Mfa(_) | Container::Mfa2(_) => facts::read(&self.read(index)?),
+        };
+        facts::for_board(board, info?)
     }
 
-    /// What every image says, by index; an MFA2 block is inflated once for all.
+    /// What every firmware image says, by index; an MFA2 block is inflated once for all.
     ///
     /// # Errors
     /// The block does not inflate, or is not what the descriptors say.
-    pub fn image_infos(&self) -> Result<BTreeMap<usize, Result<ImageInfo, Fault>>, Fault> {
-        let Container::Mfa2(package) = &self.container else {
-            let infos = (0..self.entries.len()).map(|index| (index, self.image_info(index)));
-            return Ok(infos.collect());
+    pub fn image_infos(&self) -> Result<Infos, Fault> {
+        let package = match &self.container {
+            Container::Mfa2(package) => package,
+            Container::Pldm(package) => return Ok(self.pldm_infos(package)),
+            Container::Image(_) | Container::Mfa(_) => {
+                let indices = 0..self.entries.len();
+                return Ok(indices.map(|i| (i, self.image_info(i))).collect());
+            }
         };
-        let offers: Vec<_> = package.offers().collect();
-        let mut infos = BTreeMap::new();
+        let mut boards: BTreeMap<usize, Vec<(usize, &Psid)>> = BTreeMap::new();
+        for (index, (device, component)) in package.offers().enumerate() {
+            let of_component = boards.entry(component).or_default();
+            of_component.push((index, &device.psid));
+        }
+        let mut infos = Infos::new();
         package.read_each(|component, bytes| {
-            for (index, (device, number)) in offers.iter().enumerate() {
-                if *number == component {
-                    infos.insert(index, facts::read_for(Some(&device.psid), &bytes));
-                }
+            let Some(boards) = boards.remove(&component) else {
+                return;
+            };
+            let info = facts::read(&bytes);
+            for (index, board) in boards {
+                let info = info.clone();
+                infos.insert(index, info.and_then(|i| facts::for_board(Some(board), i)));
             }
         })?;
         Ok(infos)

@@ -70,10 +70,7 @@ fn out_of_range(piece: &Piece, board: &str, available: u64) -> Fault {
 /// block the first is in to the end of the block the last is in; each lands at its place in the
 /// image. Pieces that overlap in the section start another pass.
 fn inflated(stored: &[u8], pieces: &[&Piece], total: usize, board: &str) -> Result<Vec<u8>, Fault> {
-    let blocks = index::blocks(stored).map_err(|reason| Fault::Decompression {
-        section: SECTION,
-        reason: reason.to_owned(),
-    })?;
+    let blocks = index::blocks(SECTION, stored)?;
     let plain_size = blocks.last().map_or(0, |block| block.plain.end);
     let places = places(pieces, plain_size, board)?;
     let (Some(first), Some(last)) = (places.first(), places.iter().max_by_key(|p| p.end)) else {

@@ -1,5 +1,7 @@
 //! The MAP section: boards, their metadata and the pieces of their images (bundles 1.4 to 1.6).
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::bundle::error::Fault;
@@ -19,11 +21,17 @@ pub struct Board {
     pub position: usize,
     /// The board; `None` when its field holds nothing that could be a PSID.
     pub psid: Option<Psid>,
-    /// Key and value pairs in the order of the file. Keys tools know: `PN`, `DESCRIPTION`,
-    /// `BOARD_REV`, `BRANCH`.
-    pub metadata: Vec<(String, String)>,
+    metadata: Metadata,
     /// Image entries in the order of the file.
     pub images: Vec<ImageReference>,
+}
+
+/// Key and value pairs as stored, each string ended by a NUL: taken apart only when asked for, so
+/// that metadata never takes more memory than the section it is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Metadata {
+    strings: Vec<u8>,
+    pairs: usize,
 }
 
 /// One image entry of a board: a piece, and when it is part of an image.
@@ -54,20 +62,22 @@ impl Board {
             .map_or_else(|| format!("#{}", self.position), ToString::to_string)
     }
 
-    /// The value of a metadata key: the first exact match, as stored.
-    #[must_use]
-    pub fn value(&self, key: &str) -> Option<&str> {
-        self.metadata
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
+    /// Key and value pairs in the order of the file. Keys tools know: `PN`, `DESCRIPTION`,
+    /// `BOARD_REV`, `BRANCH`.
+    pub fn metadata(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+        let strings = self.metadata.strings.split(|&b| b == 0);
+        let mut strings = strings.map(String::from_utf8_lossy);
+        (0..self.metadata.pairs).map_while(move |_| Some((strings.next()?, strings.next()?)))
     }
 
-    /// The value of a metadata key fit to be shown: not empty, no control characters, cut at
+    /// The value of a metadata key fit to be shown: the first exact match, not empty, no control characters, cut at
     /// [`limits::METADATA_VALUE`].
     #[must_use]
     pub fn shown(&self, key: &str) -> Option<String> {
-        let value = self.value(key).filter(|value| !value.is_empty())?;
+        let (_, value) = self.metadata().find(|(name, _)| name == key)?;
+        if value.is_empty() {
+            return None;
+        }
         let mut shown = String::new();
         for c in value.chars() {
             if (shown.len() + c.len_utf8()) as u64 > limits::METADATA_VALUE.allowed {
@@ -124,7 +134,7 @@ fn board(
     let mut board = Board {
         position,
         psid: rest.get(..32).and_then(Psid::from_field),
-        metadata: Vec::new(),
+        metadata: Metadata::default(),
         images: Vec::new(),
     };
     let truncated = |board: &Board, what, wanted: usize| Fault::MapTruncated {
@@ -147,7 +157,7 @@ fn board(
     ) else {
         return Err(truncated(&board, "the whole entry", size));
     };
-    board.metadata = pairs(metadata).map_err(|reason| Fault::BadMetadata {
+    board.metadata = Metadata::parse(metadata).map_err(|reason| Fault::BadMetadata {
         board: board.label(),
         reason,
     })?;
@@ -158,30 +168,30 @@ fn board(
     Ok((board, size))
 }
 
-/// Metadata pairs; raw metadata has none (bundles 1.5). The error says what is wrong.
-fn pairs(metadata: &[u8]) -> Result<Vec<(String, String)>, String> {
-    if metadata.is_empty() {
-        return Ok(Vec::new());
+impl Metadata {
+    /// Metadata of a board; raw metadata has no pairs (bundles 1.5). The error says what is wrong.
+    fn parse(metadata: &[u8]) -> Result<Self, String> {
+        if metadata.is_empty() {
+            return Ok(Self::default());
+        }
+        let Some((header, strings)) = metadata.split_first_chunk::<4>() else {
+            return Err(format!("{} bytes are no metadata header", metadata.len()));
+        };
+        if header[0] != KEY_VALUE_PAIRS {
+            return Ok(Self::default());
+        }
+        let pairs = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let terminated = strings.iter().filter(|&&b| b == 0).count();
+        if terminated < 2 * pairs {
+            return Err(format!(
+                "{pairs} pairs are announced, but only {terminated} terminated strings are there"
+            ));
+        }
+        Ok(Self {
+            strings: strings.to_vec(),
+            pairs,
+        })
     }
-    let Some((header, strings)) = metadata.split_first_chunk::<4>() else {
-        return Err(format!("{} bytes are no metadata header", metadata.len()));
-    };
-    if header[0] != KEY_VALUE_PAIRS {
-        return Ok(Vec::new());
-    }
-    let count = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    let terminated = strings.iter().filter(|&&b| b == 0).count();
-    if terminated < 2 * count {
-        return Err(format!(
-            "{count} pairs are announced, but only {terminated} terminated strings are there"
-        ));
-    }
-    let mut strings = strings
-        .split(|&b| b == 0)
-        .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    Ok((0..count)
-        .map_while(|_| Some((strings.next()?, strings.next()?)))
-        .collect())
 }
 
 /// One image entry; its TOC offset must be the start of one of `pieces` entries.
@@ -203,31 +213,13 @@ fn image(entry: &[u8], board: &Board, pieces: usize) -> Result<ImageReference, F
     })
 }
 
-/// Whether an earlier board has the same PSID, so that this one is never found.
+/// Positions of boards that an earlier one with the same PSID hides.
 #[must_use]
-pub fn is_repeat(boards: &[Board], position: usize) -> bool {
-    let (before, psid) = match boards.get(position) {
-        Some(board) if board.psid.is_some() => (boards.get(..position), &board.psid),
-        _ => return false,
-    };
-    before
-        .unwrap_or_default()
-        .iter()
-        .any(|board| &board.psid == psid)
-}
-
-/// A warning for each board that an earlier one with the same PSID hides.
-#[must_use]
-pub fn repeated(boards: &[Board]) -> Vec<String> {
-    (0..boards.len())
-        .filter(|&position| is_repeat(boards, position))
-        .filter_map(|position| boards.get(position))
-        .map(|board| {
-            format!(
-                "PSID {} is listed again as board {}; only the first counts",
-                board.label(),
-                board.position
-            )
-        })
+pub fn repeats(boards: &[Board]) -> HashSet<usize> {
+    let mut seen = HashSet::new();
+    let named = boards.iter().filter(|board| board.psid.is_some());
+    named
+        .filter(|board| !seen.insert(&board.psid))
+        .map(|board| board.position)
         .collect()
 }

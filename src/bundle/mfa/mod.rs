@@ -38,6 +38,7 @@ pub struct Archive {
     boards: Vec<Board>,
     toc: Vec<Piece>,
     data: Section,
+    entries: Vec<Entry>,
     warnings: Vec<String>,
 }
 
@@ -70,14 +71,56 @@ impl Archive {
         }
         let toc = toc::parse(&plain(bytes, &toc, "TOC", limits::PLAIN_TOC)?)?;
         let boards = map::parse(&plain(bytes, &map, "MAP", limits::PLAIN_MAP)?, toc.len())?;
-        warnings.extend(map::repeated(&boards));
-        Ok(Self {
+        let mut archive = Self {
             boards,
             toc,
             data,
+            entries: Vec::new(),
             warnings,
             content,
-        })
+        };
+        archive.list()?;
+        Ok(archive)
+    }
+
+    /// Makes the entries; a board that an earlier one hides only gives a warning.
+    fn list(&mut self) -> Result<(), Fault> {
+        let repeats = map::repeats(&self.boards);
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut listed = 0;
+        for board in &self.boards {
+            if repeats.contains(&board.position) {
+                let (psid, position) = (board.label(), board.position);
+                self.warnings.push(format!(
+                    "PSID {psid} is listed again as board {position}; only the first counts"
+                ));
+                continue;
+            }
+            for tag in board.tags(FIRMWARE) {
+                let index = entries.len();
+                limits::ENTRIES.check(index as u64 + 1)?;
+                let entry = self.entry(index, board, tag);
+                listed += entry.versions.len() as u64;
+                limits::VERSIONS.check(listed)?;
+                entries.push(entry);
+            }
+        }
+        self.entries = entries;
+        Ok(())
+    }
+
+    fn entry(&self, index: usize, board: &Board, tag: &str) -> Entry {
+        let pieces = self.pieces(board, FIRMWARE, tag);
+        Entry {
+            index,
+            psid: board.psid.clone(),
+            part_number: board.shown("PN"),
+            description: board.shown("DESCRIPTION"),
+            tag: tag.to_owned(),
+            versions: toc::versions(&pieces, board.shown("BRANCH").as_deref()),
+            size: Some(pieces.iter().map(|piece| u64::from(piece.size)).sum()),
+            ..Entry::default()
+        }
     }
 
     /// The boards in the order of the file.
@@ -124,27 +167,8 @@ impl Archive {
     /// Every image of type firmware as an entry: one for each board and selector tag. `Entry::index`
     /// is its position.
     #[must_use]
-    pub fn entries(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
-        for (position, board) in self.boards.iter().enumerate() {
-            if map::is_repeat(&self.boards, position) {
-                continue;
-            }
-            for tag in board.tags(FIRMWARE) {
-                let pieces = self.pieces(board, FIRMWARE, tag);
-                entries.push(Entry {
-                    index: entries.len(),
-                    psid: board.psid.clone(),
-                    part_number: board.shown("PN"),
-                    description: board.shown("DESCRIPTION"),
-                    tag: tag.to_owned(),
-                    versions: toc::versions(&pieces, board.shown("BRANCH").as_deref()),
-                    size: Some(pieces.iter().map(|piece| u64::from(piece.size)).sum()),
-                    ..Entry::default()
-                });
-            }
-        }
-        entries
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// Inflates the whole DATA section, so that its integrity checks are made.

@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::content::Content;
 use super::entry::{ComponentVersion, Entry};
 use super::error::Fault;
+use super::limits;
 use super::signature::{self, Signature};
 use tlv::Reader;
 
@@ -30,6 +31,8 @@ pub struct Package {
     header: Header,
     devices: Vec<Device>,
     components: Vec<Component>,
+    /// Device and component of each entry.
+    offers: Vec<(usize, usize)>,
     warnings: Vec<String>,
 }
 
@@ -47,12 +50,13 @@ impl Package {
         check_digests(bytes, &header)?;
 
         let mut reader = Reader::new(descriptors, reader.offset());
-        let devices = (0..usize::from(header.devices))
+        let devices: Vec<Device> = (0..usize::from(header.devices))
             .map(|index| descriptors::device(&reader.group()?, index, header.components))
             .collect::<Result<_, _>>()?;
         let components: Vec<Component> = (0..usize::from(header.components))
             .map(|index| descriptors::component(&reader.group()?, index, header.block_plain))
             .collect::<Result<_, _>>()?;
+        let offers = offers(&devices)?;
         let mut warnings = overlaps(&components);
         if reader.offset() < descriptors.len() {
             let extra = descriptors.len() - reader.offset();
@@ -64,6 +68,7 @@ impl Package {
             header,
             devices,
             components,
+            offers,
             warnings,
             content,
         })
@@ -93,15 +98,17 @@ impl Package {
         &self.warnings
     }
 
-    /// Component number of every entry, in the order of [`Package::entries`]: all components of
-    /// the first device, then those of the second, and so on.
+    /// Board and component number of every entry, in the order of [`Package::entries`]: all
+    /// components of the first device, then those of the second, and so on.
     pub fn offers(&self) -> impl Iterator<Item = (&Device, usize)> {
-        self.devices.iter().flat_map(|device| {
-            device
-                .components
-                .iter()
-                .map(move |&number| (device, number))
-        })
+        (0..self.offers.len()).filter_map(|index| self.offer(index))
+    }
+
+    /// Board and component number of one entry.
+    #[must_use]
+    pub fn offer(&self, index: usize) -> Option<(&Device, usize)> {
+        let &(device, component) = self.offers.get(index)?;
+        Some((self.devices.get(device)?, component))
     }
 
     /// One entry for each device and component of it. `Entry::index` is its position.
@@ -166,6 +173,17 @@ impl Package {
             visit,
         )
     }
+}
+
+/// Device and component of each entry, within [`limits::ENTRIES`].
+fn offers(devices: &[Device]) -> Result<Vec<(usize, usize)>, Fault> {
+    let mut offers = Vec::new();
+    for (number, device) in devices.iter().enumerate() {
+        limits::ENTRIES.check((offers.len() + device.components.len()) as u64)?;
+        let components = device.components.iter();
+        offers.extend(components.map(|&component| (number, component)));
+    }
+    Ok(offers)
 }
 
 fn check_fingerprint(bytes: &[u8]) -> Result<(), Fault> {

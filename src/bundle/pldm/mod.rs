@@ -24,6 +24,8 @@ use crate::identity::Psid;
 pub struct Package {
     content: Content,
     header: Header,
+    /// Record and component of each entry.
+    offers: Vec<(usize, usize)>,
     warnings: Vec<String>,
 }
 
@@ -48,6 +50,7 @@ impl Package {
             }
         }
         let count = header.components.len();
+        let mut offers = Vec::new();
         for (number, record) in header.records.iter().enumerate() {
             if let Some(&index) = record.components.iter().find(|&&index| index >= count) {
                 return Err(Fault::ComponentIndexOutOfRange {
@@ -56,8 +59,12 @@ impl Package {
                     count: count as u64,
                 });
             }
+            limits::ENTRIES.check((offers.len() + record.components.len()) as u64)?;
+            let components = record.components.iter();
+            offers.extend(components.map(|&component| (number, component)));
         }
         Ok(Self {
+            offers,
             warnings: overlaps(&header.components),
             header,
             content,
@@ -144,12 +151,14 @@ impl Package {
 
     /// Record and component number of every entry, in the order of [`Package::entries`].
     pub fn offers(&self) -> impl Iterator<Item = (&Record, usize)> {
-        self.header.records.iter().flat_map(|record| {
-            record
-                .components
-                .iter()
-                .map(move |&number| (record, number))
-        })
+        (0..self.offers.len()).filter_map(|index| self.offer(index))
+    }
+
+    /// Record and component number of one entry.
+    #[must_use]
+    pub fn offer(&self, index: usize) -> Option<(&Record, usize)> {
+        let &(record, component) = self.offers.get(index)?;
+        Some((self.header.records.get(record)?, component))
     }
 
     /// One entry for each record and component that applies to it. `Entry::index` is its

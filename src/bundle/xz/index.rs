@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::bundle::error::Fault;
+use crate::bundle::limits;
 use crate::bytes::le32;
 
 /// Size of a stream's header, and of its footer.
@@ -17,66 +19,70 @@ pub struct Block {
     pub plain: Range<u64>,
 }
 
-/// The blocks of the single stream in `input`, which zero padding may follow.
+/// The blocks of the single stream in `input`, which zero padding may follow; `section` is what
+/// errors call it.
 ///
 /// Nothing is allocated for a count that the index has no room for, and the blocks fill the stream
 /// exactly.
 ///
 /// # Errors
-/// What is wrong with footer or index.
-pub fn blocks(input: &[u8]) -> Result<Vec<Block>, &'static str> {
+/// [`Fault::Decompression`], [`Fault::LimitExceeded`] above [`limits::BLOCKS`].
+pub fn blocks(section: &'static str, input: &[u8]) -> Result<Vec<Block>, Fault> {
+    let damaged = |reason: &str| Fault::Decompression {
+        section,
+        reason: reason.to_owned(),
+    };
     let end = input.iter().rposition(|&b| b != 0).map_or(0, |at| at + 1);
     let footer_start = end
         .checked_sub(STREAM_HEADER)
-        .ok_or("there is no stream footer")?;
-    let index_size = index_size(input.get(footer_start..end).unwrap_or_default())?;
+        .ok_or_else(|| damaged("there is no stream footer"))?;
+    let footer = input.get(footer_start..end).unwrap_or_default();
+    let index_size = index_size(footer).ok_or_else(|| damaged("the stream footer is damaged"))?;
     let index_start = footer_start
         .checked_sub(index_size)
-        .ok_or("the index is larger than the stream")?;
+        .ok_or_else(|| damaged("the index is larger than the stream"))?;
     let index = input.get(index_start..footer_start).unwrap_or_default();
-    let blocks = records(index)?;
-    let blocks_end = blocks
-        .last()
-        .map_or(STREAM_HEADER, |block| block.stored.end);
+    let damaged_index = || damaged("the index of the stream is damaged");
+    let (count, records) = count(index).ok_or_else(damaged_index)?;
+    let blocks = records_of(limits::BLOCKS.check(count)?, records).ok_or_else(damaged_index)?;
+    let blocks_end = blocks.last().map_or(STREAM_HEADER, |b| b.stored.end);
     if blocks_end != index_start {
-        return Err("the index does not match the stream");
+        return Err(damaged("the index does not match the stream"));
     }
     Ok(blocks)
 }
 
 /// Size of the index, from the footer: CRC-32, size in words less one, flags, "YZ".
-fn index_size(footer: &[u8]) -> Result<usize, &'static str> {
-    let covered = footer.get(4..10).unwrap_or_default();
-    if !footer.ends_with(b"YZ") || le32(footer, 0) != Some(crc32fast::hash(covered)) {
-        return Err("the stream footer is damaged");
+fn index_size(footer: &[u8]) -> Option<usize> {
+    let covered = footer.get(4..10)?;
+    if !footer.ends_with(b"YZ") || le32(footer, 0)? != crc32fast::hash(covered) {
+        return None;
     }
-    le32(footer, 4)
-        .and_then(|words| usize::try_from(words).ok()?.checked_add(1)?.checked_mul(4))
-        .ok_or("the stream footer is damaged")
+    let words = usize::try_from(le32(footer, 4)?).ok()?;
+    words.checked_add(1)?.checked_mul(4)
 }
 
-/// The records of an index: marker, count, sizes of each block, padding, CRC-32.
-fn records(index: &[u8]) -> Result<Vec<Block>, &'static str> {
-    const DAMAGED: &str = "the stream's index is damaged";
-    let (fields, crc) = index.split_last_chunk::<4>().ok_or(DAMAGED)?;
+/// The number of records of an index, for which there is room, and the bytes of the records:
+/// marker, count, records, padding, CRC-32.
+fn count(index: &[u8]) -> Option<(u64, &[u8])> {
+    let (fields, crc) = index.split_last_chunk::<4>()?;
     if u32::from_le_bytes(*crc) != crc32fast::hash(fields) {
-        return Err(DAMAGED);
+        return None;
     }
-    let mut rest = fields.strip_prefix(&[0]).ok_or(DAMAGED)?;
-    let count = number(&mut rest).ok_or(DAMAGED)?;
+    let mut rest = fields.strip_prefix(&[0])?;
+    let count = number(&mut rest)?;
     // A record takes two bytes at least.
-    if count > rest.len() as u64 / 2 {
-        return Err("the stream's index announces more blocks than it has room for");
-    }
+    (count <= rest.len() as u64 / 2).then_some((count, rest))
+}
+
+fn records_of(count: u64, mut rest: &[u8]) -> Option<Vec<Block>> {
     let mut blocks: Vec<Block> = Vec::new();
     for _ in 0..count {
-        let record = block(&mut rest, blocks.last());
-        blocks.push(record.ok_or(DAMAGED)?);
+        let record = block(&mut rest, blocks.last())?;
+        blocks.push(record);
     }
-    if rest.len() >= 4 || rest.iter().any(|&b| b != 0) {
-        return Err(DAMAGED);
-    }
-    Ok(blocks)
+    let padded = rest.len() < 4 && rest.iter().all(|&b| b == 0);
+    padded.then_some(blocks)
 }
 
 fn block(rest: &mut &[u8], before: Option<&Block>) -> Option<Block> {
@@ -131,7 +137,7 @@ mod tests {
     fn the_blocks_of_a_stream_are_found_behind_padding() {
         let mut packed = stream_of_blocks(&[&[1; 1000], &[2; 500]]);
         packed.extend([0; 8]);
-        let blocks = blocks(&packed).unwrap();
+        let blocks = blocks("DATA", &packed).unwrap();
         assert_eq!(blocks.len(), 2);
         assert_eq!(blocks[0].stored.start, STREAM_HEADER);
         assert_eq!(blocks[0].plain, 0..1000);
@@ -142,14 +148,14 @@ mod tests {
     #[test]
     fn a_flipped_byte_of_footer_or_index_is_found() {
         let packed = stream_of_blocks(&[&[1; 1000], &[2; 500]]);
-        let index_start = blocks(&packed).unwrap()[1].stored.end;
+        let index_start = blocks("DATA", &packed).unwrap()[1].stored.end;
         for at in index_start..packed.len() {
             let mut damaged = packed.clone();
             damaged[at] ^= 0x10;
-            assert!(blocks(&damaged).is_err(), "byte {at}");
+            assert!(blocks("DATA", &damaged).is_err(), "byte {at}");
         }
         for empty in [&[][..], &[0; 64]] {
-            assert!(blocks(empty).is_err());
+            assert!(blocks("DATA", empty).is_err());
         }
     }
 }

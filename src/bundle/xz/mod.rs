@@ -358,7 +358,7 @@ mod tests {
                 .process_vec(&[fill; 1000], &mut packed, action)
                 .unwrap();
         }
-        let blocks = index::blocks(&packed).unwrap();
+        let blocks = index::blocks("DATA", &packed).unwrap();
         let middle = || Inflater::of_blocks("DATA", &packed, &blocks[1..2]).unwrap();
         let mut inflater = middle();
         assert_eq!(inflater.read_vec(1000).unwrap(), [2; 1000]);
