@@ -21,6 +21,16 @@ pub(super) const fn chunked(address: u64, start: u64, log2: u8) -> u64 {
     even.saturating_add(odd | (address & (chunk - 1)))
 }
 
+/// The inverse of [`chunked`]; `None` for an address in the other image's chunks.
+pub(super) const fn unchunked(physical: u64, start: u64, log2: u8) -> Option<u64> {
+    let chunk = 1u64 << log2;
+    let odd = physical & chunk != 0;
+    if odd != (start != 0) {
+        return None;
+    }
+    Some((physical & (chunk - 1)) | ((physical >> log2 >> 1) << log2))
+}
+
 /// The address space of one image.
 #[derive(Clone, Copy)]
 pub(super) struct Space<'a> {
@@ -121,6 +131,9 @@ mod tests {
         assert_eq!(even.physical(0x1_0000), 0x2_0000);
         assert_eq!(odd.physical(0), 0x1_0000);
         assert_eq!(odd.physical(0x1_2345), 0x3_2345);
+        assert_eq!(unchunked(0x3_2345, 0x1_0000, 16), Some(0x1_2345));
+        assert_eq!(unchunked(0x2_2345, 0x1_0000, 16), None);
+        assert_eq!(unchunked(0x2_2345, 0, 16), Some(0x1_2345));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the headers of all formats share: the second boot stage, the binary version and the slot
 //! size (images-fs2 3, images-fs3 2, images-fs4 3 and 4).
 
+use std::borrow::Cow;
+
 use super::ImageError;
 use super::address::Space;
 use super::layout::Extent;
-use super::toc::low_half;
 use super::verify::{Medium, Walk};
 use crate::bytes::{be32, bits};
 
@@ -21,8 +22,7 @@ pub(super) fn check(walk: &mut Walk<'_>, space: Space<'_>, at: u64) -> Result<Ex
         let bytes = space
             .read(at, extent.size)
             .map_err(|source| ImageError::read(NAME, source))?;
-        let (covered, last) = bytes.split_at(bytes.len().saturating_sub(4));
-        let stored = low_half(be32(last, 0).unwrap_or(0));
+        let (covered, stored) = split_crc(NAME, at, &bytes)?;
         let shown = match walk.medium {
             Medium::File => at,
             Medium::Flash => space.physical(at),
@@ -30,6 +30,24 @@ pub(super) fn check(walk: &mut Walk<'_>, space: Space<'_>, at: u64) -> Result<Ex
         walk.demand(NAME, Extent::new(shown, extent.size), covered, stored)?;
     }
     Ok(extent)
+}
+
+/// Splits off the CRC dword behind BOOT2 or an FS2 section. Its upper half is part of it and 0:
+/// chips compare whole dwords here.
+pub(super) fn split_crc(
+    name: impl Into<Cow<'static, str>>,
+    address: u64,
+    bytes: &[u8],
+) -> Result<(&[u8], u16), ImageError> {
+    let (covered, last) = bytes.split_last_chunk::<4>().unwrap_or((bytes, &[0; 4]));
+    let dword = u32::from_be_bytes(*last);
+    u16::try_from(dword)
+        .map(|stored| (covered, stored))
+        .map_err(|_| ImageError::Section {
+            section: name.into(),
+            address,
+            reason: format!("its CRC dword is {dword:#010x}, whose upper half should be 0"),
+        })
 }
 
 /// Where the BOOT2 at `at` ends, from its size dword.

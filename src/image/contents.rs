@@ -26,8 +26,8 @@ const BRANCHED_MAJORS: [u16; 14] = [11, 13, 15, 19, 21, 27, 29, 30, 31, 34, 35, 
 const CACHE_LINE: usize = 64;
 
 /// What was read.
-#[derive(Default)]
 pub(super) struct Contents<'a> {
+    dev_info_scheme: DevInfoScheme,
     image_info: Option<Cow<'a, [u8]>>,
     mfg_info: Option<Cow<'a, [u8]>>,
     dev_info: Option<Cow<'a, [u8]>>,
@@ -36,7 +36,28 @@ pub(super) struct Contents<'a> {
     development: bool,
 }
 
+/// How many DEV_INFO sections an image has (images-fs3 6.3, images-fs4 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DevInfoScheme {
+    /// FS3: one, at one of two places.
+    One,
+    /// FS4, FS5: two copies, of which one carries a signature.
+    TwoCopies,
+}
+
 impl<'a> Contents<'a> {
+    pub(super) fn new(dev_info_scheme: DevInfoScheme) -> Self {
+        Self {
+            dev_info_scheme,
+            image_info: None,
+            mfg_info: None,
+            dev_info: None,
+            rom: None,
+            signatures: SignatureSections::default(),
+            development: false,
+        }
+    }
+
     /// Whether a query reads sections of this type.
     const fn wants(section: u8) -> bool {
         matches!(
@@ -82,12 +103,12 @@ impl<'a> Contents<'a> {
             space.read(section.address, section.size)
         }
         .map_err(|source| ImageError::read(section.name.clone(), source))?;
-        if kind == kind::DEV_INFO && section.crc == CrcPlace::LastDword {
+        if kind == kind::DEV_INFO && self.dev_info_scheme == DevInfoScheme::TwoCopies {
             self.take_dev_info_copy(walk, section, bytes);
             return Ok(());
         }
         if check(walk, section, &bytes)? && wanted {
-            self.take(kind, bytes);
+            self.take(kind, section, bytes)?;
         }
         Ok(())
     }
@@ -110,19 +131,36 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Takes a section whose bytes were read and found right.
-    fn take(&mut self, section: u8, bytes: Cow<'a, [u8]>) {
-        match section {
-            kind::IMAGE_INFO => self.image_info = Some(bytes),
-            kind::ROM_CODE => self.rom = Some(bytes),
-            kind::MFG_INFO => self.mfg_info = Some(bytes),
-            kind::DEV_INFO => self.dev_info = Some(bytes),
-            kind::IMAGE_SIGNATURE_256 | kind::IMAGE_SIGNATURE_512 => {
+    /// Takes a section whose bytes were read and found right. Two info sections of one type would
+    /// leave open which of them counts.
+    fn take(
+        &mut self,
+        kind: u8,
+        section: &Section,
+        bytes: Cow<'a, [u8]>,
+    ) -> Result<(), ImageError> {
+        let place = match kind {
+            kind::IMAGE_INFO => &mut self.image_info,
+            kind::MFG_INFO => &mut self.mfg_info,
+            kind::DEV_INFO => &mut self.dev_info,
+            kind::ROM_CODE => {
+                self.rom = Some(bytes);
+                return Ok(());
+            }
+            _ => {
                 let uuid = bytes.get(SIGNATURE_KEY_UUID..SIGNATURE_KEY_UUID + UUID_SIZE);
                 self.development |= uuid.is_some_and(security::is_development_key);
+                return Ok(());
             }
-            _ => {}
+        };
+        if place.replace(bytes).is_some() {
+            return Err(ImageError::Section {
+                section: section.name.clone(),
+                address: section.address,
+                reason: "there is a second one".to_owned(),
+            });
         }
+        Ok(())
     }
 
     /// IMAGE_INFO, decoded; `None` when the table has none.

@@ -87,6 +87,26 @@ pub enum ImageError {
         /// CRC of its bytes.
         calculated: u16,
     },
+    /// An entry of the end type that is not blank.
+    #[error(
+        "{toc} entry {index} has the type of the end entry, but is not blank: the table is damaged"
+    )]
+    DirtyEnd {
+        /// `ITOC` or `DTOC`.
+        toc: &'static str,
+        /// Entry, from 0.
+        index: usize,
+    },
+    /// Two things at the same place.
+    #[error("{first} and {second} overlap at {address:#x}")]
+    Overlap {
+        /// The one that starts first.
+        first: Cow<'static, str>,
+        /// The other.
+        second: Cow<'static, str>,
+        /// Where the other starts.
+        address: u64,
+    },
     /// The table of contents has no end.
     #[error("the {toc} has more than {limit} entries")]
     TooManyEntries {

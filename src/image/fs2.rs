@@ -272,8 +272,7 @@ impl<'a> Parts<'a> {
             return Ok(());
         };
         let section = link.section;
-        let (covered, last) = bytes.split_at(bytes.len().saturating_sub(4));
-        let stored = low_half(be32(last, 0).unwrap_or(0));
+        let (covered, stored) = boot2::split_crc(section.name.clone(), section.address, &bytes)?;
         let extent = Extent::new(section.address, section.size);
         let data = covered.get(16..).unwrap_or_default();
         let blank = section.kind == fs2_kind::GUID

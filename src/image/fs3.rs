@@ -6,7 +6,7 @@
 use super::ImageError;
 use super::address::Space;
 use super::boot2;
-use super::contents::Contents;
+use super::contents::{Contents, DevInfoScheme};
 use super::info::ImageInfo;
 use super::layout::{Extent, Layout, TocPlaces};
 use super::toc::{self, Entry, Header};
@@ -45,7 +45,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
         encrypted: false,
         reduced: true,
     };
-    let mut contents = Contents::default();
+    let mut contents = Contents::new(DevInfoScheme::One);
     toc::FS3_ITOC.visit(
         itoc.used,
         |at, len| space.read(at, len),
@@ -65,6 +65,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     }
     let image = contents.image()?.ok_or(ImageError::Missing("IMAGE_INFO"))?;
     let evidence = contents.evidence(&image, None);
+    layout.check_overlaps()?;
     let info = contents.into_info(image, &layout, evidence)?;
     Ok((layout, info))
 }

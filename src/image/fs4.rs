@@ -7,7 +7,7 @@
 use super::ImageError;
 use super::address::Space;
 use super::boot2;
-use super::contents::Contents;
+use super::contents::{Contents, DevInfoScheme};
 use super::hw_pointers::{self, HwPointers, Pointer};
 use super::image_info::{self, ImageInfoSection};
 use super::info::ImageInfo;
@@ -46,7 +46,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
         hashes,
         ..empty_layout(walk, ImageFormat::Fs4)
     };
-    let mut contents = Contents::default();
+    let mut contents = Contents::new(DevInfoScheme::TwoCopies);
     image_sections(walk, space, &pointers, (&mut layout, &mut contents))?;
     let image = contents.image()?.ok_or(ImageError::Missing("IMAGE_INFO"))?;
     let flash = walk.source.size();
@@ -56,6 +56,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     }
     let version = pointers.value(Pointer::SecurityVersion);
     let evidence = contents.evidence(&image, Some(version));
+    layout.check_overlaps()?;
     let info = contents.into_info(image, &layout, evidence)?;
     Ok((layout, info))
 }
@@ -250,6 +251,7 @@ pub(super) fn device_sections<'a>(
     };
     let (Header::Valid { .. }, Some(at)) = (header, place) else {
         if header == Header::Absent && walk.medium == Medium::File {
+            warn_of_rest(walk, layout);
             return Ok(());
         }
         return walk.device_data_fault(ImageError::NoToc {
@@ -280,6 +282,22 @@ pub(super) fn device_sections<'a>(
     walk.conclude_device_data(contents.missing_device_data(true))
 }
 
+/// A reduced image ends where it ends, give or take padding. More behind it was device data.
+fn warn_of_rest(walk: &mut Walk<'_>, layout: &Layout) {
+    let end = layout.physical(layout.size);
+    let rest = walk.source.size().saturating_sub(end);
+    let padding = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0xff || byte == 0);
+    if walk
+        .source
+        .read(end, rest)
+        .is_ok_and(|rest| !padding(&rest))
+    {
+        walk.warnings.push(format!(
+            "no device data table, although {rest:#x} bytes follow the image: the file may be cut off"
+        ));
+    }
+}
+
 /// The image whose ITOC cannot be read (images-fs4 8).
 fn encrypted(
     walk: &mut Walk<'_>,
@@ -299,7 +317,7 @@ fn encrypted(
                 .to_owned(),
         );
     }
-    let mut contents = Contents::default();
+    let mut contents = Contents::new(DevInfoScheme::TwoCopies);
     let flash = walk.source.size();
     if walk.medium == Medium::Flash || layout.physical(layout.size) < flash {
         let place = dtoc_place(flash, image.dtoc_offset);
@@ -315,6 +333,7 @@ fn encrypted(
         encrypted: true,
         version: Some(pointers.value(Pointer::SecurityVersion)),
     };
+    layout.check_overlaps()?;
     let info = contents.into_info(image, &layout, evidence)?;
     Ok((layout, info))
 }

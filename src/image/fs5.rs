@@ -6,7 +6,7 @@
 
 use super::ImageError;
 use super::address::Space;
-use super::contents::Contents;
+use super::contents::{Contents, DevInfoScheme};
 use super::fs4;
 use super::hw_pointers::{HwPointers, Pointer};
 use super::image_info::{Flags, ImageInfoSection};
@@ -62,10 +62,10 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
         encrypted: hidden,
         ..fs4::empty_layout(walk, ImageFormat::Fs5)
     };
-    let mut contents = Contents::default();
+    let mut contents = Contents::new(DevInfoScheme::TwoCopies);
     if !hidden {
         let hashes = hashes_extent(space, &pointers)?;
-        let boot2 = boot2(walk, &pointers, component.as_ref(), hashes)?;
+        let boot2 = boot2(walk, space, &pointers, (component.as_ref(), hashes))?;
         layout.boot2 = boot2;
         layout.hashes = fs4::hashes_table(walk, space, &pointers)?;
         fs4::image_sections(walk, space, &pointers, (&mut layout, &mut contents))?;
@@ -87,6 +87,7 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     let version = pointers.value(Pointer::SecurityVersion);
     let evidence = evidence(&image, component.as_ref(), hidden, version);
     contents.forget_rom();
+    layout.check_overlaps()?;
     let info = contents.into_info(image, &layout, evidence)?;
     Ok((layout, info))
 }
@@ -132,21 +133,21 @@ fn hashes_extent(space: Space<'_>, pointers: &HwPointers) -> Result<Extent, Imag
 /// BOOT2 has no checksum; its size is the boot component without the hashes table.
 fn boot2(
     walk: &mut Walk<'_>,
+    space: Space<'_>,
     pointers: &HwPointers,
-    component: Option<&BootComponent>,
-    hashes: Extent,
+    (component, hashes): (Option<&BootComponent>, Extent),
 ) -> Result<Option<Extent>, ImageError> {
     let Some(component) = component else {
         return Err(ImageError::Missing("boot component header"));
     };
     let at = pointers.address(Pointer::Boot2);
     let size = component.length.saturating_sub(hashes.size);
-    if !BOOT2_SIZES.contains(&size) {
+    if !BOOT2_SIZES.contains(&size) || !space.contains(at, size) {
         return Err(ImageError::Section {
             section: super::boot2::NAME.into(),
             address: at,
             reason: format!(
-                "unexpected size: boot component of {:#x} bytes, hashes table of {:#x}",
+                "no room: boot component of {:#x} bytes, hashes table of {:#x}",
                 component.length, hashes.size
             ),
         });

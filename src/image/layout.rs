@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::ImageError;
 use super::address::{self, Space};
+use super::toc::RECORD;
 use crate::bytes::ByteSource;
 use crate::model::ImageFormat;
 
@@ -66,9 +67,9 @@ pub struct Section {
     pub device_data: bool,
     /// Where its CRC is.
     pub crc: CrcPlace,
-    /// Lines of 64 bytes, each with a check dword of its own.
+    /// Lines of 64 bytes, each with a check dword of its own (FS4, FS5).
     pub cache_lines: bool,
-    /// Contents are encrypted.
+    /// Contents are encrypted (FS4, FS5).
     pub encrypted: bool,
     /// Physical address of its table-of-contents entry (FS2: of its GPH).
     pub entry: u64,
@@ -129,17 +130,75 @@ impl Layout {
     /// Physical address of a contiguous one.
     #[must_use]
     pub fn physical(&self, address: u64) -> u64 {
-        match self.slot_log2.filter(|&log2| self.chunked && log2 != 0) {
+        match self.chunk_log2() {
             None => self.start.saturating_add(address),
             Some(log2) => address::chunked(address, self.start, log2),
         }
     }
 
+    /// Contiguous address of a physical one; `None` when it is not in this image's part of the
+    /// source.
+    #[must_use]
+    pub fn contiguous(&self, physical: u64) -> Option<u64> {
+        match self.chunk_log2() {
+            None => physical.checked_sub(self.start),
+            Some(log2) => address::unchunked(physical, self.start, log2),
+        }
+    }
+
+    /// log2 of the chunk size, where there are chunks.
+    fn chunk_log2(&self) -> Option<u8> {
+        self.slot_log2.filter(|&log2| self.chunked && log2 != 0)
+    }
+
     /// The image's bytes in `source`, by contiguous address.
     pub(super) fn space<'a>(&self, source: &'a dyn ByteSource) -> Result<Space<'a>, ImageError> {
-        match self.slot_log2.filter(|_| self.chunked) {
+        match self.chunk_log2() {
             None => Ok(Space::contiguous(source, self.start)),
             Some(log2) => Space::chunked(source, self.start, log2),
+        }
+    }
+
+    /// Refuses an image whose parts lie over each other, or device data that lies over the image:
+    /// to burn it would destroy a part of it.
+    pub(super) fn check_overlaps(&self) -> Result<(), ImageError> {
+        let entries = self.sections.iter().filter(|section| !section.device_data);
+        let itoc = self
+            .itoc
+            .map(|itoc| Extent::new(itoc.used, RECORD * (2 + entries.count() as u64)));
+        let fixed = [
+            ("header", Some(self.header)),
+            ("BOOT2", self.boot2),
+            ("TOOLS_AREA", self.tools),
+            ("HASHES_TABLE", self.hashes),
+            ("ITOC", itoc),
+        ];
+        let fixed = fixed
+            .into_iter()
+            .filter_map(|(name, extent)| Some((extent?, Cow::Borrowed(name))));
+        let sections = self
+            .sections
+            .iter()
+            .filter(|section| !section.absolute)
+            .map(|section| {
+                let extent = Extent::new(section.address, section.size);
+                (extent, section.name.clone())
+            });
+        let image = disjoint(fixed.chain(sections).collect())?;
+        let covered = |physical: u64| self.contiguous(physical).is_some_and(|at| at < image);
+        let within = |section: &&Section| {
+            let extent = section.physical_extent();
+            section.absolute
+                && section.size != 0
+                && (covered(extent.address) || covered(extent.end() - 1))
+        };
+        match self.sections.iter().find(within) {
+            None => Ok(()),
+            Some(section) => Err(ImageError::Overlap {
+                first: "the image".into(),
+                second: section.name.clone(),
+                address: section.physical,
+            }),
         }
     }
 
@@ -155,4 +214,21 @@ impl Layout {
     pub fn image_sections(&self) -> impl Iterator<Item = &Section> {
         self.sections.iter().filter(|section| !section.device_data)
     }
+}
+
+/// Checks that no two extents share a byte; returns the end of the last one.
+fn disjoint(mut extents: Vec<(Extent, Cow<'static, str>)>) -> Result<u64, ImageError> {
+    extents.retain(|(extent, _)| extent.size != 0);
+    extents.sort_by_key(|(extent, _)| extent.address);
+    let pairs = extents.iter().zip(extents.iter().skip(1));
+    for ((before, first), (after, second)) in pairs {
+        if before.end() > after.address {
+            return Err(ImageError::Overlap {
+                first: first.clone(),
+                second: second.clone(),
+                address: after.address,
+            });
+        }
+    }
+    Ok(extents.last().map_or(0, |(extent, _)| extent.end()))
 }

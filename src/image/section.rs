@@ -59,7 +59,7 @@ pub fn fs2_name(kind: u32) -> Cow<'static, str> {
         .and_then(|kind| kind.checked_sub(1))
         .and_then(|index| FS2_NAMES.get(index))
         .map_or_else(
-            || Cow::Owned(format!("UNKNOWN ({kind})")),
+            || Cow::Owned(format!("UNKNOWN ({})", kind.cast_signed())),
             |&name| Cow::Borrowed(name),
         )
 }
@@ -128,6 +128,6 @@ mod tests {
         assert_eq!(fs2_name(1), "DDR");
         assert_eq!(fs2_name(12), "Hash File");
         assert_eq!(fs2_name(0), "UNKNOWN (0)");
-        assert_eq!(fs2_name(u32::MAX), "UNKNOWN (4294967295)");
+        assert_eq!(fs2_name(u32::MAX), "UNKNOWN (-1)");
     }
 }

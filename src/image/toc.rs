@@ -135,7 +135,7 @@ impl Table {
                 ImageError::read(format!("{} entry {index}", self.name), source)
             })?;
             if bytes.first() == Some(&kind::END) {
-                return Ok(());
+                return self.end(&bytes, index);
             }
             if index == MAX_ENTRIES {
                 break;
@@ -146,6 +146,19 @@ impl Table {
             toc: self.name,
             limit: MAX_ENTRIES,
         })
+    }
+
+    /// The end entry is blank. One with something in it is a damaged entry: to stop there would
+    /// hide the sections behind it.
+    fn end(&self, bytes: &[u8], index: usize) -> Result<(), ImageError> {
+        if bytes.iter().all(|&byte| byte == 0xff) {
+            Ok(())
+        } else {
+            Err(ImageError::DirtyEnd {
+                toc: self.name,
+                index,
+            })
+        }
     }
 
     /// Decodes one entry and checks its CRC.
@@ -182,6 +195,7 @@ impl Table {
                 reason: format!("unknown CRC mode {}", bits(check, 18, 16)),
             });
         };
+        let fs4 = matches!(self.entries, EntryFormat::Fs4 { .. });
         Ok(Entry {
             kind,
             size: u64::from(bits(type_and_size, 23, 2) << 2),
@@ -189,8 +203,8 @@ impl Table {
             absolute,
             device_data,
             crc,
-            cache_lines: bits(dword(4), 30, 30) == 1,
-            encrypted: matches!(self.entries, EntryFormat::Fs4 { .. }) && bits(check, 31, 31) == 1,
+            cache_lines: fs4 && bits(dword(4), 30, 30) == 1,
+            encrypted: fs4 && bits(check, 31, 31) == 1,
         })
     }
 }

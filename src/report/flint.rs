@@ -180,7 +180,7 @@ impl Page {
         let enabled = |set| if set { "Enabled" } else { "Disabled" };
         self.line_if("HW Access Key:", info.hw_access_key.map(enabled));
         if let Some(Uids::Fs2 { entries }) = &info.uids {
-            self.fs2_uids(entries);
+            self.fs2_uids(entries, info.blank_guids);
         }
         let vendor = info.vsd_vendor_id.unwrap_or(0);
         if vendor == 0 || vendor == VENDOR {
@@ -198,7 +198,7 @@ impl Page {
         }
     }
 
-    fn fs2_uids(&mut self, entries: &[u64]) {
+    fn fs2_uids(&mut self, entries: &[u64], blank: bool) {
         self.line(
             "Description:",
             "Node             Port1            Port2            Sys image",
@@ -223,9 +223,8 @@ impl Page {
         self.line("GUIDs:", guids);
         let values: String = macs.iter().map(|mac| format!("     {mac:012x}")).collect();
         let _ = writeln!(self.text, "MACs:{:34}{values}", "");
-        let faults: String = macs.iter().copied().filter_map(mac_fault).collect();
-        if !faults.is_empty() {
-            let _ = writeln!(self.text, "\n{faults}");
+        if !blank {
+            self.text.push_str(&mac_warnings(macs));
         }
     }
 
@@ -353,18 +352,36 @@ fn uid_text(label: &str, uid: &Uid, columns: Columns) -> String {
     text
 }
 
-/// Why a card would not use a MAC; `None` for a good one and for one that is not set.
-fn mac_fault(mac: u64) -> Option<String> {
-    let fault = if mac == u64::MAX {
-        return None;
+/// The warnings behind the MACs: the first MAC's stands after two empty lines, the second's after
+/// one, or after none when it is alone.
+fn mac_warnings(macs: &[u64]) -> String {
+    let mut text = String::new();
+    for (index, &mac) in macs.iter().enumerate() {
+        let Some(fault) = mac_fault(mac) else {
+            continue;
+        };
+        let gap = match (index, text.is_empty()) {
+            (0, _) => "\n\n",
+            (_, false) => "\n",
+            (_, true) => "",
+        };
+        let _ = writeln!(text, "{gap}-W- Bad mac address ( {mac:012x} ): {fault}");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// Why a card would not use a MAC; `None` for a good one.
+const fn mac_fault(mac: u64) -> Option<&'static str> {
+    if mac & (1 << 40) != 0 {
+        Some("Multicast bit (bit 40) is set.")
     } else if mac >> 48 != 0 {
-        "More than 48 bits are used."
-    } else if mac & (1 << 40) != 0 {
-        "Multicast bit (bit 40) is set."
+        Some("More than 48 bits are used.")
     } else {
-        return None;
-    };
-    Some(format!("\n-W- Bad mac address ( {mac:012x} ): {fault}\n"))
+        None
+    }
 }
 
 fn rom_text(rom: &RomInfo) -> String {
