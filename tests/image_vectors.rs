@@ -1,6 +1,7 @@
-//! Every image of the vector set against what the reference tool was recorded to say: version 4.36
-//! where it was asked again, else 4.21. Where cxfw says something better on purpose, a table says
-//! so with the reason.
+//! Made images against what the reference tool was recorded to say: the fixtures of this project,
+//! and every image of the vector set where that is at hand. Recordings are of version 4.36 where it
+//! was asked again, else 4.21. Where cxfw says something better on purpose, a table says so with
+//! the reason.
 
 #![expect(
     clippy::unwrap_used,
@@ -61,10 +62,7 @@ impl Vectors {
         if plain.is_file() {
             return fs::read(plain).unwrap();
         }
-        let packed = fs::read(self.root.join(format!("img/{name}.bin.gz"))).unwrap();
-        let mut bytes = Vec::new();
-        GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
-        bytes
+        unpacked(&self.root.join(format!("img/{name}.bin.gz")))
     }
 
     /// What the reference tool said, the newest recording.
@@ -77,6 +75,33 @@ impl Vectors {
             fs::read(self.root.join("oracle-4.21").join(&file))
         };
         String::from_utf8_lossy(&text.unwrap()).into_owned()
+    }
+}
+
+fn unpacked(path: &Path) -> Vec<u8> {
+    let packed = fs::read(path).unwrap();
+    let mut bytes = Vec::new();
+    GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn the_fixtures_read_as_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/image");
+    for name in [
+        "fs2-cx3",
+        "fs2-striped-odd",
+        "fs3-cx4lx",
+        "fs4-cx5",
+        "fs4-cx7",
+        "fs4-cx7-encrypted",
+        "fs5-cx8",
+    ] {
+        let bytes = unpacked(&root.join(format!("{name}.bin.gz")));
+        let recorded = |command| fs::read_to_string(root.join(format!("{name}.{command}.txt")));
+        assert_eq!(query_text(&bytes), recorded("queryfull").unwrap(), "{name}");
+        let verification = flint::verification(&image::verify(&bytes));
+        assert_eq!(verification, recorded("verify").unwrap(), "{name}");
     }
 }
 

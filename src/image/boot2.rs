@@ -24,7 +24,7 @@ pub(super) fn check(walk: &mut Walk<'_>, space: Space<'_>, at: u64) -> Result<Ex
             .map_err(|source| ImageError::read(NAME, source))?;
         let (covered, stored) = split_crc(NAME, at, &bytes)?;
         let shown = match walk.medium {
-            Medium::File => at,
+            Medium::File | Medium::Package => at,
             Medium::Flash => space.physical(at),
         };
         walk.demand(NAME, Extent::new(shown, extent.size), covered, stored)?;

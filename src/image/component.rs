@@ -21,7 +21,7 @@ use crate::model::ImageFormat;
 pub fn component(bytes: &[u8]) -> Result<Vec<u8>, ImageError> {
     if Unmasked::is_masked(&bytes) {
         let image = Unmasked::new(&bytes, None)?;
-        let (layout, _) = run(&image, 0, image.format(), Medium::File, Depth::Info).result?;
+        let (layout, _) = run(&image, 0, image.format(), Medium::Package, Depth::Info).result?;
         return mask(&image, &layout);
     }
     let start = start_in_file(&bytes)?;

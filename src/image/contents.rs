@@ -71,6 +71,11 @@ impl<'a> Contents<'a> {
         )
     }
 
+    /// What belongs to the device is not taken from among the image's sections, nor the reverse.
+    const fn is_in_its_table(kind: u8, section: &Section) -> bool {
+        section.device_data == matches!(kind, kind::MFG_INFO | kind::DEV_INFO)
+    }
+
     /// Takes note of a section; reads and checks it when the walk asks for that.
     pub(super) fn visit(
         &mut self,
@@ -82,7 +87,7 @@ impl<'a> Contents<'a> {
         self.signatures.keys |= matches!(kind, kind::PUBLIC_KEYS_2048 | kind::PUBLIC_KEYS_4096);
         self.signatures.signature |=
             matches!(kind, kind::IMAGE_SIGNATURE_256 | kind::IMAGE_SIGNATURE_512);
-        let wanted = Self::wants(kind);
+        let wanted = Self::wants(kind) && Self::is_in_its_table(kind, section);
         let everything = walk.depth == Depth::Everything;
         if wanted || everything || !section.device_data {
             in_range(walk, space, section)?;

@@ -80,10 +80,12 @@ impl ImageCrc {
 /// One step: the register goes into the first two bytes, every byte through its own table.
 fn step_of(register: u16, step: &[u8; LANES]) -> u16 {
     let [top, low] = register.to_be_bytes();
-    let mut next = TABLES[LANES - 1][usize::from(step[0] ^ top)]
-        ^ TABLES[LANES - 2][usize::from(step[1] ^ low)];
-    for (lane, &byte) in step.iter().enumerate().skip(2) {
-        next ^= TABLES[LANES - 1 - lane][usize::from(byte)];
+    let through = |lane: usize, byte: u8| TABLES[LANES - 1 - lane][usize::from(byte)];
+    let mut next = through(0, step[0] ^ top) ^ through(1, step[1] ^ low);
+    let mut lane = 2;
+    while lane < LANES {
+        next ^= through(lane, step[lane]);
+        lane += 1;
     }
     next
 }

@@ -9,8 +9,8 @@ use super::boot2;
 use super::contents::{Contents, DevInfoScheme};
 use super::info::ImageInfo;
 use super::layout::{Extent, Layout, TocPlaces};
-use super::toc::{self, Entry, Header};
-use super::verify::{Banner, Walk};
+use super::toc::{self, Entry, Gaps, Header};
+use super::verify::{Banner, Medium, Walk};
 use crate::bytes::{be32, bits};
 use crate::model::ImageFormat;
 
@@ -46,8 +46,12 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
         reduced: true,
     };
     let mut contents = Contents::new(DevInfoScheme::One);
+    let gaps = match walk.medium {
+        Medium::Package => Gaps::Skip,
+        Medium::File | Medium::Flash => Gaps::End,
+    };
     toc::FS3_ITOC.visit(
-        itoc.used,
+        (itoc.used, gaps),
         |at, len| space.read(at, len),
         |entry, at| {
             visit(
@@ -134,10 +138,16 @@ fn visit<'a>(
         space.physical(entry.address)
     };
     let section = entry.section(physical, at);
-    if entry.device_data {
-        layout.reduced = false;
-    } else if !entry.absolute {
-        layout.size = layout.size.max(entry.address + entry.size);
+    match (entry.device_data, entry.absolute) {
+        (true, _) => layout.reduced = false,
+        (false, false) => layout.size = layout.size.max(entry.address + entry.size),
+        (false, true) => {
+            return Err(ImageError::Section {
+                section: section.name,
+                address: entry.address,
+                reason: "has an absolute address, but is no device data".to_owned(),
+            });
+        }
     }
     let outcome = contents.visit(walk, space, &section);
     layout.sections.push(section);

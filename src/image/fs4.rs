@@ -13,7 +13,7 @@ use super::image_info::{self, ImageInfoSection};
 use super::info::ImageInfo;
 use super::layout::{Extent, Layout, TocPlaces};
 use super::security::{self, Evidence, UUID_SIZE};
-use super::toc::{self, Header, low_half};
+use super::toc::{self, Gaps, Header, low_half};
 use super::verify::{Banner, Medium, Walk};
 use crate::bytes::{be32, bits};
 use crate::model::ImageFormat;
@@ -170,7 +170,7 @@ pub(super) fn image_sections<'a>(
     layout.itoc = Some(itoc);
     layout.size = itoc.used.max(itoc.other) + toc::PLACE_STEP;
     toc::ITOC.visit(
-        itoc.used,
+        (itoc.used, Gaps::End),
         |at, len| space.read(at, len),
         |entry, at| {
             let section = entry.section(space.physical(entry.address), space.physical(at));
@@ -250,7 +250,7 @@ pub(super) fn device_sections<'a>(
         }
     };
     let (Header::Valid { .. }, Some(at)) = (header, place) else {
-        if header == Header::Absent && walk.medium == Medium::File {
+        if header == Header::Absent && walk.medium != Medium::Flash {
             warn_of_rest(walk, layout);
             return Ok(());
         }
@@ -264,7 +264,7 @@ pub(super) fn device_sections<'a>(
     let source = walk.source;
     let space = Space::contiguous(source, 0);
     let visited = toc::DTOC.visit(
-        at,
+        (at, Gaps::End),
         |at, len| source.read(at, len),
         |entry, at| {
             let section = entry.section(entry.address, at);

@@ -185,6 +185,12 @@ impl Layout {
                 (extent, section.name.clone())
             });
         let image = disjoint(fixed.chain(sections).collect())?;
+        if image > self.size {
+            return Err(ImageError::Header(format!(
+                "it leads to {image:#x}, but the image ends at {:#x}",
+                self.size
+            )));
+        }
         let covered = |physical: u64| self.contiguous(physical).is_some_and(|at| at < image);
         let within = |section: &&Section| {
             let extent = section.physical_extent();

@@ -101,7 +101,7 @@ pub fn query_masked(
     hint: Option<ImageFormat>,
 ) -> Result<ImageInfo, ImageError> {
     let image = Unmasked::new(source, hint)?;
-    let (_, info) = run(&image, 0, image.format(), Medium::File, Depth::Info).result?;
+    let (_, info) = run(&image, 0, image.format(), Medium::Package, Depth::Info).result?;
     Ok(info)
 }
 
@@ -111,7 +111,14 @@ pub fn query_masked(
 pub fn verify(bytes: &[u8]) -> Verification {
     if Unmasked::is_masked(&bytes) {
         return match Unmasked::new(&bytes, None) {
-            Ok(image) => run(&image, 0, image.format(), Medium::File, Depth::Everything).into(),
+            Ok(image) => run(
+                &image,
+                0,
+                image.format(),
+                Medium::Package,
+                Depth::Everything,
+            )
+            .into(),
             Err(failure) => Verification::failed(failure),
         };
     }
@@ -256,7 +263,9 @@ fn run(
 ) -> Outcome {
     let mut walk = Walk::new(source, start, medium, depth);
     let result = match (format, medium) {
-        (ImageFormat::Fs2, Medium::File) => fs2::walk(&mut walk, Arrangement::OnePiece),
+        (ImageFormat::Fs2, Medium::File | Medium::Package) => {
+            fs2::walk(&mut walk, Arrangement::OnePiece)
+        }
         (ImageFormat::Fs2, Medium::Flash) => fs2::walk(&mut walk, Arrangement::Chunks),
         (ImageFormat::Fs3, _) => fs3::walk(&mut walk),
         (ImageFormat::Fs4, _) => fs4::walk(&mut walk),
@@ -301,3 +310,6 @@ impl Verification {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,11 +39,7 @@ pub(super) struct Roms {
 pub(super) fn parse(rom: &[u8]) -> Roms {
     let mut scan = Scan::default();
     let mut rest = rom;
-    while let Some(at) = rest
-        .windows(SIGNATURE.len())
-        .position(|window| window == SIGNATURE)
-    {
-        let record = rest.get(at + SIGNATURE.len()..).unwrap_or_default();
+    while let Some(record) = after_signature(rest) {
         if scan.records.len() == MAX_RECORDS {
             return scan.finish(Some(format!(
                 "Number of exp ROMs exceeds the maximum allowed number ({MAX_RECORDS})"
@@ -66,6 +62,21 @@ pub(super) fn parse(rom: &[u8]) -> Roms {
             "Bad ROM Checksum (0x{sum:02x}), ROM info may not be displayed correctly."
         ))),
         Err(reason) => Roms::failed(reason),
+    }
+}
+
+/// What follows the first signature in `bytes`.
+fn after_signature(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes;
+    loop {
+        let at = rest
+            .iter()
+            .position(|byte| SIGNATURE.first() == Some(byte))?;
+        rest = rest.get(at..)?;
+        if let Some(after) = rest.strip_prefix(SIGNATURE) {
+            return Some(after);
+        }
+        rest = rest.get(1..)?;
     }
 }
 
@@ -215,4 +226,84 @@ pub fn product_name(product_id: u16) -> Option<&'static str> {
 /// Name of a product id; an unknown one is named by its number.
 fn kind(product_id: u16) -> String {
     product_name(product_id).map_or_else(|| format!("0x{product_id:x}"), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ROM of 512 bytes with these records, its byte checksum right.
+    fn rom(records: &[[u32; 3]]) -> Vec<u8> {
+        let mut rom = vec![0x55, 0xaa, 1, 0xeb];
+        rom.resize(0x40, 0);
+        for record in records {
+            rom.extend_from_slice(SIGNATURE);
+            rom.extend(record.iter().flat_map(|dword| dword.to_le_bytes()));
+        }
+        rom.resize(512, 0);
+        let sum = checksum(&rom).unwrap();
+        rom[511] = 0u8.wrapping_sub(sum);
+        rom
+    }
+
+    const PXE: [u32; 3] = [0x10_0003, 0x06_01f6, 0x1015_01ff];
+
+    #[test]
+    fn a_record_names_kind_version_and_device() {
+        let roms = parse(&rom(&[PXE]));
+        assert_eq!(roms.remark, None);
+        let [pxe] = roms.records.as_slice() else {
+            panic!("{roms:?}")
+        };
+        assert_eq!(pxe.kind, "PXE");
+        assert_eq!(pxe.version, [3, 6, 502]);
+        assert_eq!(pxe.version_text(), "3.6.0502");
+        assert_eq!(pxe.device_id, Some(0x1015));
+        assert_eq!((pxe.cpu, pxe.port, pxe.protocol), (Some(1), None, None));
+    }
+
+    #[test]
+    fn roms_for_two_devices_are_remarked() {
+        let uefi = [0x11_000e, 0x19_0011, 0x1017_03ff];
+        let remark = parse(&rom(&[PXE, uefi])).remark.unwrap();
+        assert_eq!(remark, "The device IDs of the ROMs mismatched.");
+    }
+
+    #[test]
+    fn a_sixth_record_is_not_kept() {
+        let roms = parse(&rom(&[PXE; 6]));
+        assert_eq!(roms.records.len(), MAX_RECORDS);
+        assert!(roms.remark.unwrap().contains("maximum allowed number (5)"));
+    }
+
+    #[test]
+    fn a_byte_sum_that_is_not_zero_is_remarked() {
+        let mut bad = rom(&[PXE]);
+        bad[500] = 1;
+        let remark = parse(&bad).remark.unwrap();
+        assert!(remark.starts_with("Bad ROM Checksum (0x01)"), "{remark}");
+    }
+
+    #[test]
+    fn what_reaches_past_the_section_is_an_error_not_a_read() {
+        assert!(parse(b"").remark.unwrap().contains("Signature not found"));
+        assert!(parse(b"mlxsign").remark.unwrap().contains("not found"));
+        let cut = parse(b"mlxsign:\x03\0\x10\0");
+        assert!(cut.records.is_empty());
+        assert!(cut.remark.unwrap().contains("past the section"));
+        let mut no_length = rom(&[PXE]);
+        no_length[2] = 0;
+        assert!(parse(&no_length).remark.unwrap().contains("does not fit"));
+        let mut long = rom(&[PXE]);
+        long[2] = 200;
+        assert!(parse(&long).remark.unwrap().contains("does not fit"));
+    }
+
+    #[test]
+    fn a_text_version_longer_than_its_record_is_refused() {
+        let mut old = vec![0; 0x40];
+        old.extend_from_slice(SIGNATURE);
+        old.extend_from_slice(&[7, 0, 0xf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 200, 0, 0]);
+        assert!(parse(&old).remark.unwrap().contains("invalid length"));
+    }
 }

@@ -63,6 +63,16 @@ pub(super) const DTOC: Table = Table {
     entries: EntryFormat::Fs4 { device_data: true },
 };
 
+/// What a blank entry means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gaps {
+    /// The end of the table.
+    End,
+    /// Device data that was taken out for a package (bundles 2.9), or the end: good entries that
+    /// follow belong to the table.
+    Skip,
+}
+
 /// What is where a header should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
@@ -120,27 +130,30 @@ impl Table {
         }
     }
 
-    /// Visits the entries of the table whose header is at `at`, in order, up to the end entry.
-    /// `read` reads from the space the table is in. Stops at the first error, its own or the
-    /// visitor's.
+    /// Visits the entries of the table whose header is at `at`, in order. `read` reads from the
+    /// space the table is in. Stops at the first error, its own or the visitor's.
     pub(super) fn visit<'a>(
         &self,
-        at: u64,
+        (at, gaps): (u64, Gaps),
         read: impl Fn(u64, u64) -> Result<Cow<'a, [u8]>, ReadError>,
         mut visitor: impl FnMut(Entry, u64) -> Result<(), ImageError>,
     ) -> Result<(), ImageError> {
+        let mut gap = false;
         for index in 0..=MAX_ENTRIES {
             let place = at + RECORD * (1 + index as u64);
             let bytes = read(place, RECORD).map_err(|source| {
                 ImageError::read(format!("{} entry {index}", self.name), source)
             })?;
-            if bytes.first() == Some(&kind::END) {
-                return self.end(&bytes, index);
+            match self.look(&bytes, index) {
+                Ok(None) if gaps == Gaps::End => return Ok(()),
+                Ok(None) => gap = true,
+                Ok(Some(entry)) if index < MAX_ENTRIES => visitor(entry, place)?,
+                Err(fault) if !gap => return Err(fault),
+                Ok(Some(_)) | Err(_) => break,
             }
-            if index == MAX_ENTRIES {
-                break;
-            }
-            visitor(self.entry(&bytes, index)?, place)?;
+        }
+        if gap {
+            return Ok(());
         }
         Err(ImageError::TooManyEntries {
             toc: self.name,
@@ -148,17 +161,19 @@ impl Table {
         })
     }
 
-    /// The end entry is blank. One with something in it is a damaged entry: to stop there would
-    /// hide the sections behind it.
-    fn end(&self, bytes: &[u8], index: usize) -> Result<(), ImageError> {
-        if bytes.iter().all(|&byte| byte == 0xff) {
-            Ok(())
-        } else {
-            Err(ImageError::DirtyEnd {
-                toc: self.name,
-                index,
-            })
+    /// One entry, or `None` for a blank one. One with the type of the end entry that is not blank
+    /// is a damaged entry: to stop there would hide the sections behind it.
+    fn look(&self, bytes: &[u8], index: usize) -> Result<Option<Entry>, ImageError> {
+        if bytes.first() != Some(&kind::END) {
+            return self.entry(bytes, index).map(Some);
         }
+        if bytes.iter().all(|&byte| byte == 0xff) {
+            return Ok(None);
+        }
+        Err(ImageError::DirtyEnd {
+            toc: self.name,
+            index,
+        })
     }
 
     /// Decodes one entry and checks its CRC.

@@ -88,6 +88,8 @@ impl Verification {
 pub(super) enum Medium {
     /// A file: one piece, quick to read.
     File,
+    /// An image file as packages carry it: one piece, without marker and device data.
+    Package,
     /// A flash, or a raw dump of one: chunks of two images, device data at the end, and every read
     /// may go through a slow gateway.
     Flash,
@@ -137,7 +139,7 @@ impl<'a> Walk<'a> {
     /// Whether code that no query shows is read and checked: always in a file, where it costs
     /// nothing, on a flash only by a verification.
     pub(super) fn checks_code(&self) -> bool {
-        self.medium == Medium::File || self.depth == Depth::Everything
+        self.medium != Medium::Flash || self.depth == Depth::Everything
     }
 
     pub(super) fn record(
