@@ -19,7 +19,8 @@ const HCR_COMMAND: u32 = 0x8_0798;
 const HCR_GO: u32 = 1 << 23;
 /// HCR status "bad opcode": this firmware has no tools commands.
 const HCR_BAD_OPCODE: u32 = 0x02 << 24;
-const GO_BUSY: u32 = 1;
+/// What a taken semaphore reads as.
+const TAKEN: u32 = 1;
 
 /// Registers that keep what is written to them: reload requests, ConnectX-3 link-down resets,
 /// GPIO of the flash hold line, flash clock dividers (burn 8.2, 8.6, 8.11).
@@ -28,6 +29,11 @@ const SCRATCH: &[u32] = &[
     0xf_813c, 0xf_c13c,
 ];
 const _: () = assert!(SCRATCH.len() <= SCRATCH_CELLS);
+
+/// Global image status, ConnectX-6 on (device-access 3.1): no complaint.
+const IMAGE_STATUS: [u32; 2] = [0xe_3044, 0x5_5084];
+/// ConnectX-3 link-down counter that recovery tools look at (burn 8.6).
+const LINK_DOWN: u32 = 0x4_1270;
 
 /// Core clocks per microsecond of chips with a flash clock divider.
 const CORE_CLOCK: u32 = 0x7f4;
@@ -142,7 +148,8 @@ impl Cycle<'_> {
             cells.set(Cell::HcrStatus, (value & 0xf_ffff & !HCR_GO) | status);
         } else if address == self.cr.boot_address.0 {
             cells.set(Cell::BootAddress, value >> self.cr.boot_address.1);
-        } else if self.fixed_register(address).is_none() {
+        } else if self.fixed_register(address).is_none() && self.moving_register(address).is_none()
+        {
             cells.count(Cell::UnknownCr);
         }
     }
@@ -152,14 +159,15 @@ impl Cycle<'_> {
         let legacy = self.cr.legacy_gateway;
         match address {
             ID => Some((u32::from(self.spec.revision) << 16) | u32::from(self.spec.hw_id)),
-            FLUSH if legacy => Some(0),
+            FLUSH | LINK_DOWN if legacy => Some(0),
+            _ if !legacy && IMAGE_STATUS.contains(&address) => Some(0),
             HCR_COMMAND if legacy => Some(self.cells.get(Cell::HcrStatus)),
             CORE_CLOCK if !legacy => Some(CORE_CLOCK_VALUE),
             _ => {
                 let semaphore = self.hardware_semaphore(address)?;
                 // reading a free one takes it
                 let taken = self.cells.get(semaphore);
-                self.cells.set(semaphore, GO_BUSY);
+                self.cells.set(semaphore, TAKEN);
                 Some(taken)
             }
         }

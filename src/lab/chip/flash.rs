@@ -58,7 +58,8 @@ impl Flash {
     }
 
     /// Programs `bytes` at `address`: clears the bits that are 0 in `bytes`. Returns whether
-    /// every bit then is as wanted; false means that some bit would have needed an erase.
+    /// every byte then is as wanted; false means that some bit would have needed an erase. Bytes
+    /// of ones want nothing: tools pad with them.
     pub fn program(&self, address: u32, bytes: &[u8]) -> bool {
         let mut clean = true;
         let mut at = address;
@@ -69,7 +70,7 @@ impl Flash {
             let (now, later) = rest.split_at(count);
             let mut dword = [0xff; 4];
             dword[first..first + count].copy_from_slice(now);
-            clean &= self.program_dword(at, u32::from_be_bytes(dword), mask(first, count));
+            clean &= self.program_dword(at, dword);
             rest = later;
             // a part ends long before 4 GiB; past the end `cell` answers nothing
             at = at.saturating_add(u32::try_from(count).unwrap_or(4));
@@ -77,16 +78,20 @@ impl Flash {
         clean
     }
 
-    fn program_dword(&self, address: u32, value: u32, mask: u32) -> bool {
+    fn program_dword(&self, address: u32, wanted: [u8; 4]) -> bool {
         let Some(cell) = self.cell(address) else {
             return true;
         };
         let old = cell.load(Ordering::Relaxed);
-        let new = old | (!value).to_be();
+        let new = old | (!u32::from_be_bytes(wanted)).to_be();
         if new != old {
             cell.store(new, Ordering::Relaxed);
         }
-        !u32::from_be(new) & mask == value & mask
+        let stored = (!u32::from_be(new)).to_be_bytes();
+        wanted
+            .iter()
+            .zip(stored)
+            .all(|(&wanted, stored)| wanted == 0xff || wanted == stored)
     }
 
     /// Sets bytes as if the part had been erased around them: what only a factory does.
@@ -133,13 +138,6 @@ const fn lane(address: u32) -> usize {
     (address & 3) as usize
 }
 
-/// The bits of `count` bytes from byte `first` of a big-endian dword.
-fn mask(first: usize, count: usize) -> u32 {
-    let mut bytes = [0u8; 4];
-    bytes[first..first + count].fill(0xff);
-    u32::from_be_bytes(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,6 +170,8 @@ mod tests {
             [0xff, 0x0f, 0x12, 0x34, 0x56, 0x78, 0xff]
         );
         assert!(flash.program(0x101, &[0x0e]));
+        assert!(flash.program(0x101, &[0xff, 0xff, 0x30]));
+        assert_eq!(flash.read(0x103, 1), [0x30]);
         assert!(!flash.program(0x101, &[0xf0]));
         assert_eq!(flash.read(0x101, 1), [0]);
         assert_eq!(flash.read(0x102, 1), [0x12]);

@@ -2,10 +2,12 @@
 //!
 //! One file a concern. What is not in [`REGISTERS`] this firmware does not have, and MCAM says so.
 
+mod components;
 mod flash_access;
 mod info;
 mod reset;
 mod settings;
+mod transfer;
 mod update;
 mod verify;
 
@@ -18,6 +20,7 @@ use crate::registers::{
 
 use super::Cycle;
 use super::boot::Running;
+use super::cells::Cell;
 use super::icmd::{Method, TlvStatus};
 
 /// The firmware at work, for one register.
@@ -60,6 +63,16 @@ const REGISTERS: &[(u16, Answer)] = registers! {
     Mvts => mvts,
     Mlock => mlock,
 };
+
+impl Firmware<'_> {
+    fn get(&self, cell: Cell) -> u32 {
+        self.cycle.cells.get(cell)
+    }
+
+    fn set(&self, cell: Cell, value: u32) {
+        self.cycle.cells.set(cell, value);
+    }
+}
 
 impl Cycle<'_> {
     /// Answers the access register `id` in place.

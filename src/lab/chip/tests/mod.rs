@@ -6,10 +6,13 @@ mod client;
 mod direct;
 mod firmware;
 mod legacy;
+mod nonsense;
 mod reactivate;
+mod refusals;
 mod sharing;
 mod speed;
 mod update;
+mod updater;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-use super::update::Update;
+use super::updater::Update;
 use super::*;
 use crate::registers::Mirc;
 use crate::registers::mcc::Instruction;

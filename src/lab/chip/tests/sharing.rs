@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use super::client::CR;
-use super::update::Update;
+use super::updater::Update;
 use super::*;
 use crate::lab::chip::cells::Cell;
 

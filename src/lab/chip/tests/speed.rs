@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::update::Update;
+use super::updater::Update;
 use super::*;
 
 /// Bytes of the largest usual image.
