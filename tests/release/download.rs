@@ -362,7 +362,7 @@ fn what_is_not_the_promised_firmware_is_not_kept() {
             image(BOARD, "16.35.3006"),
             "is version 16.35.3006, promised was 16.35.4506",
         ),
-        ("bad_image", spoiled(), "the image for entry 0"),
+        ("bad_image", spoiled(), "wrong CRC"),
         ("empty", Vec::new(), "the file is empty"),
     ];
     for (class, bytes, words) in cases {
