@@ -146,6 +146,8 @@ impl Chip {
             Boot::Recovery => Power::Recovery,
         };
         cycle.cells.set(Cell::BootTime, super::seconds());
+        let changes = cycle.cells.get(Cell::FlashChanges);
+        cycle.cells.set(Cell::BootFlashChanges, changes);
         cycle.enable_functions();
         cycle.cells.set(Cell::Power, power as u32);
         Ok(boot)
@@ -207,6 +209,9 @@ impl Cycle<'_> {
     /// other.
     pub(super) fn next_to_run(&self, running: &Arc<Running>) -> Arc<Running> {
         let changes = self.cells.get(Cell::FlashChanges);
+        if changes == self.cells.get(Cell::BootFlashChanges) {
+            return Arc::clone(running);
+        }
         if let Some((seen, next)) = &self.remembered().next
             && *seen == changes
         {

@@ -155,6 +155,8 @@ pub enum Cell {
     ReactivateStatus,
     /// Second (low dword) at which the firmware started.
     BootTime,
+    /// [`Cell::FlashChanges`] at that moment.
+    BootFlashChanges,
 
     /// Number of cells above.
     End,
