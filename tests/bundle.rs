@@ -143,6 +143,11 @@ fn a_bundle_of_several_boards_lists_each_and_hands_out_its_image() {
     }
     assert_eq!(bundle.entries().len(), 2);
     bundle.verify().unwrap();
+    let mut each = Vec::new();
+    let visited = bundle.read_each(|entry, bytes| each.push((entry.index, bytes.to_vec())));
+    visited.unwrap();
+    let one_by_one: Vec<_> = (0..2).map(|i| (i, bundle.read(i).unwrap())).collect();
+    assert_eq!(each, one_by_one);
 }
 
 #[test]
@@ -434,7 +439,7 @@ fn an_archive_that_lists_millions_of_versions_is_refused_at_once() {
     assert!(bytes.len() < 100_000, "{}", bytes.len());
     let start = Instant::now();
     let text = refusal(&files.put("many.mfa", &bytes), "limit_exceeded");
-    assert!(text.contains("versions listed in one archive"), "{text}");
+    assert!(text.contains("list of the images of one archive"), "{text}");
     assert!(
         start.elapsed() < Duration::from_secs(2),
         "{:?}",

@@ -147,6 +147,16 @@ fn use_single(content: Content, signature: Signature) -> Result<(), Fault> {
             assert_eq!(bytes.len() as u64, size, "{entry:?}");
         }
     }
+    let mut each = Vec::new();
+    if single
+        .read_each(|index, bytes| each.push((index, bytes.to_vec())))
+        .is_ok()
+    {
+        assert_eq!(each.len(), single.entries().len());
+        for (index, bytes) in each {
+            assert!(bytes == single.read(index).unwrap(), "entry {index}");
+        }
+    }
     let infos = single.image_infos();
     assert!(infos.is_err() || infos.is_ok_and(|infos| infos.len() <= single.entries().len()));
     single.verify()

@@ -32,8 +32,11 @@ pub const DESCRIPTORS: Limit = limit("descriptor area in bytes", 16 * MIB);
 /// Images of one container. The format lets a few kilobytes list millions; no published file comes
 /// near a thousand.
 pub const ENTRIES: Limit = limit("images in one container", 65_536);
-/// Versions listed for all images of one MFA v1 archive, for the same reason.
-pub const VERSIONS: Limit = limit("versions listed in one archive", 262_144);
+/// What is listed for all images of one MFA v1 archive, in bytes of text (a version counts as
+/// [`LISTED_VERSION`]), for the same reason.
+pub const LISTING: Limit = limit("list of the images of one archive in bytes", 32 * MIB);
+/// What a version of the list counts, in bytes.
+pub const LISTED_VERSION: u64 = 128;
 /// Blocks of an XZ stream whose index is read.
 pub const BLOCKS: Limit = limit("blocks of an XZ stream", 1 << 20);
 /// One image, component or archive member, in bytes.

@@ -156,6 +156,29 @@ impl Bundle {
         part.with(|single| single.read(inner))
     }
 
+    /// Hands every image to `visit` with its entry, each container being inflated once for all its
+    /// images and checked to its end; never more than one image is held. Images of one container
+    /// come in the order it holds them.
+    ///
+    /// # Errors
+    /// As [`Bundle::read`]; the first ends it.
+    pub fn read_each(&self, mut visit: impl FnMut(&Entry, &[u8])) -> Result<(), BundleError> {
+        let mut first = 0;
+        for (number, part) in self.parts.iter().enumerate() {
+            let places = self.places.iter().skip(first);
+            let count = places.take_while(|(part, _)| *part == number).count();
+            part.with(|single| {
+                single.read_each(|inner, bytes| {
+                    if let Some(entry) = self.entries.get(first + inner) {
+                        visit(entry, bytes);
+                    }
+                })
+            })?;
+            first += count;
+        }
+        Ok(())
+    }
+
     /// What the image at `index` says of itself. It must be for the board it is listed under.
     ///
     /// # Errors
@@ -173,13 +196,17 @@ impl Bundle {
             let untrusted = entry.versions.iter().any(|version| !version.trusted);
             entry.other.is_none() && (untrusted || entry.versions.is_empty())
         };
+        let mut first = 0;
         for (number, part) in self.parts.iter().enumerate() {
-            let places = self.places.iter().enumerate();
-            let here = places.filter(|(_, (part, _))| *part == number);
-            let open: Vec<(usize, usize)> = here
+            let places = self.places.iter().enumerate().skip(first);
+            let here: Vec<(usize, usize)> = places
+                .take_while(|(_, (part, _))| *part == number)
                 .map(|(index, &(_, inner))| (index, inner))
-                .filter(|&(index, _)| self.entries.get(index).is_some_and(is_hint))
                 .collect();
+            first += here.len();
+            let of_hints =
+                |&(index, _): &(usize, usize)| self.entries.get(index).is_some_and(is_hint);
+            let open: Vec<(usize, usize)> = here.into_iter().filter(of_hints).collect();
             if open.is_empty() {
                 continue;
             }

@@ -9,7 +9,6 @@ use super::facts;
 use super::limits;
 use super::signature::Signature;
 use super::{Kind, mfa, mfa2, pldm};
-use crate::identity::Psid;
 use crate::image::ImageInfo;
 
 /// An open image, MFA, MFA2 or PLDM file.
@@ -154,13 +153,9 @@ impl Single {
     /// # Errors
     /// [`Fault::EntryNotFound`], and what is wrong around the image.
     pub fn read(&self, index: usize) -> Result<Vec<u8>, Fault> {
-        let entry = self.entry(index)?;
         match &self.container {
-            Container::Image(content) => Ok(content.as_slice().to_vec()),
-            Container::Mfa(archive) => {
-                let psid = entry.psid.as_ref().ok_or_else(|| self.not_found(index))?;
-                archive.extract(psid, mfa::FIRMWARE, &entry.tag)
-            }
+            Container::Image(content) => self.entry(index).map(|_| content.as_slice().to_vec()),
+            Container::Mfa(archive) => archive.read(index),
             Container::Mfa2(package) => {
                 let offer = package.offer(index);
                 let (_, component) = offer.ok_or_else(|| self.not_found(index))?;
@@ -192,36 +187,42 @@ impl Single {
         facts::for_board(board, info?)
     }
 
-    /// What every firmware image says, by index; an MFA2 block is inflated once for all.
+    /// What every firmware image says, by index; a compressed block is inflated once for all.
     ///
     /// # Errors
     /// The block does not inflate, or is not what the descriptors say.
     pub fn image_infos(&self) -> Result<Infos, Fault> {
-        let package = match &self.container {
-            Container::Mfa2(package) => package,
-            Container::Pldm(package) => return Ok(self.pldm_infos(package)),
-            Container::Image(_) | Container::Mfa(_) => {
-                let indices = 0..self.entries.len();
-                return Ok(indices.map(|i| (i, self.image_info(i))).collect());
-            }
-        };
-        let mut boards: BTreeMap<usize, Vec<(usize, &Psid)>> = BTreeMap::new();
-        for (index, (device, component)) in package.offers().enumerate() {
-            let of_component = boards.entry(component).or_default();
-            of_component.push((index, &device.psid));
+        if let Container::Pldm(package) = &self.container {
+            return Ok(self.pldm_infos(package));
         }
         let mut infos = Infos::new();
-        package.read_each(|component, bytes| {
-            let Some(boards) = boards.remove(&component) else {
-                return;
-            };
-            let info = facts::read(&bytes);
-            for (index, board) in boards {
-                let info = info.clone();
-                infos.insert(index, info.and_then(|i| facts::for_board(Some(board), i)));
+        self.read_each(|index, bytes| {
+            if let Some(entry) = self.entries.get(index).filter(|e| e.other.is_none()) {
+                let info = facts::read(&bytes);
+                let info = info.and_then(|info| facts::for_board(entry.psid.as_ref(), info));
+                infos.insert(index, info);
             }
         })?;
         Ok(infos)
+    }
+
+    /// Hands every image to `visit` with its index, a compressed block being inflated once for all,
+    /// and makes the integrity checks of that block.
+    ///
+    /// # Errors
+    /// As [`Single::read`]; the first ends it.
+    pub fn read_each(&self, mut visit: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
+        match &self.container {
+            Container::Image(content) => visit(0, content.as_slice()),
+            Container::Mfa(archive) => archive.read_each(visit)?,
+            Container::Mfa2(package) => package.read_each_offer(visit)?,
+            Container::Pldm(package) => {
+                for (index, (_, component)) in package.offers().enumerate() {
+                    visit(index, package.component(component)?.as_slice());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Makes the checks that opening leaves out: those of compressed blocks.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Piece, Section};
+use super::{Board, Piece, Section};
 use crate::bundle::error::Fault;
 use crate::bundle::limits;
 use crate::bundle::xz::Inflater;
@@ -43,6 +43,55 @@ pub fn verify(bytes: &[u8], section: &Section) -> Result<(), Fault> {
         Inflater::new(SECTION, section.stored(bytes))?.finish()?;
     }
     Ok(())
+}
+
+/// An image that lies in one piece: index of its entry, the piece, the board it is for.
+pub type Wanted<'a> = (usize, &'a Piece, &'a Board);
+
+/// Hands the images to `visit`, inflating a compressed section once, whole. Returns those that
+/// start before the end of the one in front of them: they need a pass of their own.
+///
+/// # Errors
+/// As [`join`].
+pub fn walk<'a>(
+    bytes: &[u8],
+    section: &Section,
+    mut wanted: Vec<Wanted<'a>>,
+    visit: &mut impl FnMut(usize, &[u8]),
+) -> Result<Vec<Wanted<'a>>, Fault> {
+    let stored = section.stored(bytes);
+    if !section.compressed {
+        for (index, piece, board) in wanted {
+            limits::IMAGE.check(u64::from(piece.size))?;
+            visit(index, slice(stored, piece, &board.label())?);
+        }
+        return Ok(Vec::new());
+    }
+    wanted.sort_by_key(|(_, piece, _)| (piece.offset, piece.size));
+    let mut inflater = Inflater::new(SECTION, stored)?;
+    let mut left = Vec::new();
+    let mut last: Option<(&Piece, Vec<u8>)> = None;
+    for (index, piece, board) in wanted {
+        // Boards may share an image.
+        if let Some((_, image)) = last
+            .as_ref()
+            .filter(|(l, _)| (l.offset, l.size) == (piece.offset, piece.size))
+        {
+            visit(index, image);
+            continue;
+        }
+        let Some(distance) = piece.offset.checked_sub(inflater.produced()) else {
+            left.push((index, piece, board));
+            continue;
+        };
+        limits::PLAIN.check(piece.offset)?;
+        inflater.skip(distance)?;
+        let image = inflater.read_vec(limits::IMAGE.check(u64::from(piece.size))?)?;
+        visit(index, &image);
+        last = Some((piece, image));
+    }
+    inflater.finish()?;
+    Ok(left)
 }
 
 fn slice<'a>(stored: &'a [u8], piece: &Piece, board: &str) -> Result<&'a [u8], Fault> {

@@ -39,6 +39,8 @@ pub struct Archive {
     toc: Vec<Piece>,
     data: Section,
     entries: Vec<Entry>,
+    /// For each entry, the position of its board.
+    of_board: Vec<usize>,
     warnings: Vec<String>,
 }
 
@@ -76,6 +78,7 @@ impl Archive {
             toc,
             data,
             entries: Vec::new(),
+            of_board: Vec::new(),
             warnings,
             content,
         };
@@ -86,7 +89,7 @@ impl Archive {
     /// Makes the entries; a board that an earlier one hides only gives a warning.
     fn list(&mut self) -> Result<(), Fault> {
         let repeats = map::repeats(&self.boards);
-        let mut entries: Vec<Entry> = Vec::new();
+        let (mut entries, mut of_board) = (Vec::new(), Vec::new());
         let mut listed = 0;
         for board in &self.boards {
             if repeats.contains(&board.position) {
@@ -97,15 +100,15 @@ impl Archive {
                 continue;
             }
             for tag in board.tags(FIRMWARE) {
-                let index = entries.len();
-                limits::ENTRIES.check(index as u64 + 1)?;
-                let entry = self.entry(index, board, tag);
-                listed += entry.versions.len() as u64;
-                limits::VERSIONS.check(listed)?;
+                limits::ENTRIES.check(entries.len() as u64 + 1)?;
+                let entry = self.entry(entries.len(), board, tag);
+                listed += length(&entry);
+                limits::LISTING.check(listed)?;
                 entries.push(entry);
+                of_board.push(board.position);
             }
         }
-        self.entries = entries;
+        (self.entries, self.of_board) = (entries, of_board);
         Ok(())
     }
 
@@ -153,10 +156,28 @@ impl Archive {
             .iter()
             .find(|board| board.psid.as_ref() == Some(psid))
             .ok_or_else(|| self.psid_not_found(psid))?;
+        self.image(board, image_type, tag)
+    }
+
+    /// The bytes of the image of one entry.
+    ///
+    /// # Errors
+    /// [`Fault::EntryNotFound`], and those of [`Archive::extract`].
+    pub fn read(&self, index: usize) -> Result<Vec<u8>, Fault> {
+        let place = self.entries.get(index).zip(self.of_board.get(index));
+        let found = place.and_then(|(entry, &board)| Some((entry, self.boards.get(board)?)));
+        let (entry, board) = found.ok_or(Fault::EntryNotFound {
+            index,
+            count: self.entries.len(),
+        })?;
+        self.image(board, FIRMWARE, &entry.tag)
+    }
+
+    fn image(&self, board: &Board, image_type: u16, tag: &str) -> Result<Vec<u8>, Fault> {
         let pieces = self.pieces(board, image_type, tag);
         if pieces.is_empty() {
             return Err(Fault::ImageNotFound {
-                psid: psid.to_string(),
+                psid: board.label(),
                 asked: format!("type {image_type}, tag `{tag}`"),
                 present: board.images.iter().map(ToString::to_string).collect(),
             });
@@ -169,6 +190,37 @@ impl Archive {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Hands the image of every entry to `visit` with its index, in the order of the DATA section,
+    /// which is inflated once for all images that lie in it in one piece.
+    ///
+    /// # Errors
+    /// The first of [`Archive::extract`]; the whole section is checked.
+    pub fn read_each(&self, mut visit: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
+        let mut in_one_piece = Vec::new();
+        let mut in_pieces = Vec::new();
+        for (entry, &board) in self.entries.iter().zip(&self.of_board) {
+            let Some(board) = self.boards.get(board) else {
+                continue;
+            };
+            let mut pieces = self.pieces(board, FIRMWARE, &entry.tag);
+            pieces.retain(|piece| piece.size > 0);
+            match pieces.as_slice() {
+                [piece] => in_one_piece.push((entry.index, *piece, board)),
+                _ => in_pieces.push((entry.index, pieces, board)),
+            }
+        }
+        let bytes = self.content.as_slice();
+        let left = data::walk(bytes, &self.data, in_one_piece, &mut visit)?;
+        let left = left
+            .into_iter()
+            .map(|(index, piece, board)| (index, vec![piece], board));
+        for (index, pieces, board) in left.chain(in_pieces) {
+            let image = data::join(bytes, &self.data, &pieces, &board.label())?;
+            visit(index, &image);
+        }
+        Ok(())
     }
 
     /// Inflates the whole DATA section, so that its integrity checks are made.
@@ -204,6 +256,13 @@ impl Archive {
                 .collect(),
         }
     }
+}
+
+/// What an entry counts in a list, see [`limits::LISTING`].
+fn length(entry: &Entry) -> u64 {
+    let texts = [&entry.part_number, &entry.description];
+    let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+    (texts + entry.tag.len()) as u64 + limits::LISTED_VERSION * entry.versions.len() as u64
 }
 
 /// Size, signature, version (bundles 1.2).

@@ -157,6 +157,25 @@ impl Package {
         self.walk(self.components.iter().enumerate().collect(), visit)
     }
 
+    /// As [`Package::read_each`] for the components of entries: `visit` gets the index of the entry,
+    /// and a component that belongs to several more than once.
+    ///
+    /// # Errors
+    /// As [`Package::read_each`].
+    pub fn read_each_offer(&self, mut visit: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
+        let mut entries = vec![Vec::new(); self.components.len()];
+        for (index, &(_, component)) in self.offers.iter().enumerate() {
+            if let Some(entries) = entries.get_mut(component) {
+                entries.push(index);
+            }
+        }
+        self.read_each(|component, bytes| {
+            for &index in entries.get(component).into_iter().flatten() {
+                visit(index, &bytes);
+            }
+        })
+    }
+
     fn walk(
         &self,
         wanted: Vec<(usize, &Component)>,
