@@ -317,3 +317,23 @@ fn verify_shows_the_broken_section() {
         ran.stdout
     );
 }
+
+#[test]
+fn verify_shows_the_lines_of_an_image_that_no_query_would_take() {
+    let lab = TestLab::new();
+    let image = extracted(&lab, BOARD, "fw.bin");
+    let mut bytes = fs::read(&image).unwrap();
+    // A byte of the image info section, which every query reads.
+    let psid = bytes
+        .windows(BOARD.len())
+        .position(|at| at == BOARD.as_bytes());
+    bytes[psid.unwrap()] ^= 1;
+    fs::write(&image, bytes).unwrap();
+    let ran = run(&["verify", image.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stdout.contains("wrong CRC in IMAGE_INFO"),
+        "{}",
+        ran.stdout
+    );
+}

@@ -1,5 +1,6 @@
 //! `cxfw verify`: every check on bundles and images, a line for each section.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,8 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::settings::{Format, Settings};
 use super::source;
-use crate::bundle::{Bundle, Kind};
-use crate::image;
+use crate::bundle::{Bundle, Content, Fault, Kind};
+use crate::image::{self, Verification};
 use crate::report::json::{self, VerifiedFile};
 use crate::report::{flint, list};
 
@@ -67,25 +68,42 @@ fn check(path: &Path) -> (VerifiedFile, Option<CliError>) {
             file.kind = Some(bundle.kind().to_string());
             check_images(&bundle, &mut file).err()
         }
-        Err(error) => Some(error),
+        Err(error) => match damaged_image(path, &error) {
+            Some(verification) => {
+                file.kind = Some(Kind::Image.to_string());
+                file.images.push((None, verification));
+                None
+            }
+            None => Some(error),
+        },
     };
     file.problem = error.as_ref().map(CliError::problem);
     (file, error)
 }
 
-fn check_images(bundle: &Bundle, file: &mut VerifiedFile) -> Result<(), CliError> {
-    bundle.verify()?;
-    for entry in bundle
-        .entries()
-        .iter()
-        .filter(|entry| entry.other.is_none())
-    {
-        let bytes = bundle.read(entry.index)?;
-        let board = match bundle.kind() {
-            Kind::Image => None,
-            _ => entry.psid.as_ref().map(ToString::to_string),
-        };
-        file.images.push((board, image::verify(&bytes)));
+/// A bare image that is too damaged to be a bundle: its lines say where.
+fn damaged_image(path: &Path, error: &CliError) -> Option<Verification> {
+    match error {
+        CliError::Bundle(error) if matches!(error.fault, Fault::Image(_)) => {
+            let bare = error.member.is_none().then(|| Content::open(path).ok())??;
+            Some(image::verify(bare.as_slice()))
+        }
+        _ => None,
     }
+}
+
+/// One pass over the container makes its checks and those of its images.
+fn check_images(bundle: &Bundle, file: &mut VerifiedFile) -> Result<(), CliError> {
+    let mut images = BTreeMap::new();
+    bundle.read_each(|entry, bytes| {
+        if entry.other.is_none() {
+            let board = match bundle.kind() {
+                Kind::Image => None,
+                _ => entry.psid.as_ref().map(ToString::to_string),
+            };
+            images.insert(entry.index, (board, image::verify(bytes)));
+        }
+    })?;
+    file.images.extend(images.into_values());
     Ok(())
 }
