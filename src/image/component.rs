@@ -46,11 +46,10 @@ fn mask(source: &dyn ByteSource, layout: &Layout) -> Result<Vec<u8>, ImageError>
     let size = layout.size + if wrapped { BCH_SIZE } else { 0 };
     let mut bytes = read(size)?.into_owned();
     blank(&mut bytes, 0, MARKER_SIZE);
-    if let (ImageFormat::Fs3, Some(itoc)) = (layout.format, layout.itoc) {
-        for (index, section) in layout.sections.iter().enumerate() {
-            if section.device_data {
-                blank(&mut bytes, itoc.used + RECORD * (1 + index as u64), RECORD);
-            }
+    if layout.format == ImageFormat::Fs3 {
+        let device = layout.sections.iter().filter(|section| section.device_data);
+        for entry in device.filter_map(|section| layout.contiguous(section.entry)) {
+            blank(&mut bytes, entry, RECORD);
         }
     }
     Ok(bytes)

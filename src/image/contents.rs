@@ -213,20 +213,11 @@ impl<'a> Contents<'a> {
     ) -> Result<ImageInfo, ImageError> {
         let first = image.hw_ids.first().map_or(0, |hw| hw.id);
         let chip = model::by_hw_id(first).ok_or(ImageError::UnknownChip(first))?;
-        let (original_psid, original_uids, original_prs_name) = match self.mfg_info {
-            Some(bytes) => {
-                let mfg = MfgInfo::parse(&bytes, first)?;
-                (mfg.psid, Some(mfg.uids), mfg.prs_name)
-            }
-            None => (None, None, String::new()),
-        };
-        let (uids, device_vsd) = match self.dev_info {
-            Some(bytes) => {
-                let device = DevInfo::parse(&bytes)?;
-                (Some(device.uids), Some(device.vsd))
-            }
-            None => (None, None),
-        };
+        let mfg = self.mfg_info.as_deref();
+        let mfg = mfg.map(|bytes| MfgInfo::parse(bytes, first)).transpose()?;
+        let mfg = mfg.unwrap_or_default();
+        let device = self.dev_info.as_deref().map(DevInfo::parse).transpose()?;
+        let (uids, device_vsd) = device.map(|device| (device.uids, device.vsd)).unzip();
         let roms = self.rom.map(|rom| rom::parse(&rom)).unwrap_or_default();
         let branch = branch(&image, chip.kind);
         Ok(ImageInfo {
@@ -239,7 +230,7 @@ impl<'a> Contents<'a> {
             date: image.date,
             time: image.time,
             psid: image.psid.clone(),
-            original_psid,
+            original_psid: mfg.psid,
             vsd: image.vsd.clone(),
             device_vsd,
             vsd_vendor_id: Some(image.vsd_vendor_id),
@@ -247,7 +238,7 @@ impl<'a> Contents<'a> {
             part_number: image.part_number().to_owned(),
             description: image.description().to_owned(),
             prs_name: image.prs_name().to_owned(),
-            original_prs_name,
+            original_prs_name: mfg.prs_name,
             mic_version: Some(image.mic_version).filter(|&version| version != (0, 0, 0)),
             min_fit: None,
             issu_version: image.issu_version,
@@ -262,7 +253,7 @@ impl<'a> Contents<'a> {
             roms: roms.records,
             rom_remark: roms.remark,
             uids,
-            original_uids,
+            original_uids: mfg.uids,
             blank_guids: false,
             reduced: layout.reduced,
             security: evidence.decide(),

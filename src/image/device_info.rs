@@ -21,10 +21,10 @@ const DEV_SIGNATURE: [u32; 4] = [0x6d44_6576, 0x496e_666f, 0x2342_cafa, 0xbaca_f
 const ALWAYS_NEW: [u16; 5] = [0x254, 0x270, 0x274, 0x25b, 0x278];
 
 /// What the factory wrote.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct MfgInfo {
     pub(super) psid: Option<Psid>,
-    pub(super) uids: Uids,
+    pub(super) uids: Option<Uids>,
     pub(super) prs_name: String,
 }
 
@@ -63,7 +63,7 @@ impl MfgInfo {
         };
         Ok(Self {
             psid: Psid::from_field(&bytes[..16]),
-            uids,
+            uids: Some(uids),
             prs_name,
         })
     }

@@ -8,11 +8,12 @@ use super::ImageError;
 use super::address::Space;
 use super::boot2;
 use super::contents::{Contents, DevInfoScheme};
+use super::crc::image_crc;
+use super::dtoc;
+use super::encrypted;
 use super::hw_pointers::{self, HwPointers, Pointer};
-use super::image_info::{self, ImageInfoSection};
 use super::info::ImageInfo;
 use super::layout::{Extent, Layout, TocPlaces};
-use super::security::{self, Evidence, UUID_SIZE};
 use super::toc::{self, Gaps, Header, low_half};
 use super::verify::{Banner, Medium, Walk};
 use crate::bytes::{be32, bits};
@@ -21,23 +22,23 @@ use crate::model::ImageFormat;
 /// Bytes of the tools area.
 const TOOLS_SIZE: u64 = 0x40;
 
-/// Offset of the key UUID in RSA_PUBLIC_KEY.
-const PUBLIC_KEY_UUID: u64 = 4;
-
-/// Where the first encrypted images keep their size (images-fs4 8).
-const SIZE_DWORD: u64 = 0x100_0000;
+/// Name of the hashes table in verify lines.
+const HASHES_NAME: &str = "HASHES_TABLE";
 
 /// Reads the image of `walk`.
 pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageError> {
     let pointers = HwPointers::read(walk)?;
     if itoc_is_hidden(walk, &pointers) {
-        return encrypted(walk, &pointers);
+        return encrypted::walk(walk, &pointers);
     }
     walk.banner = Some(Banner::Fs4);
     pointers.record(walk);
     let (space, slot_log2, tools) = tools_area(walk, &pointers)?;
     let boot2 = boot2::check(walk, space, pointers.address(Pointer::Boot2))?;
-    let hashes = hashes_table(walk, space, &pointers)?;
+    let hashes = hashes_table(space, &pointers)?;
+    if let Some(table) = hashes {
+        check_hashes(walk, space, table)?;
+    }
     let mut layout = Layout {
         slot_log2: Some(slot_log2),
         chunked: true,
@@ -50,9 +51,9 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     image_sections(walk, space, &pointers, (&mut layout, &mut contents))?;
     let image = contents.image()?.ok_or(ImageError::Missing("IMAGE_INFO"))?;
     let flash = walk.source.size();
-    if walk.medium == Medium::Flash || layout.physical(layout.size) < flash {
-        let place = dtoc_place(flash, image.dtoc_offset);
-        device_sections(walk, place, &mut layout, &mut contents)?;
+    if walk.medium == Medium::Flash || layout.physical_end() < flash {
+        let place = dtoc::place(flash, image.dtoc_offset);
+        dtoc::visit(walk, place, &mut layout, &mut contents)?;
     }
     let version = pointers.value(Pointer::SecurityVersion);
     let evidence = contents.evidence(&image, Some(version));
@@ -119,20 +120,19 @@ pub(super) fn tools_area<'a>(
     Ok((space, slot_log2, Extent::new(at, TOOLS_SIZE)))
 }
 
-/// Checks the hashes table, where there is one. Its size dword counts as BOOT2's does.
+/// Where the hashes table is, if there is one. Its size dword counts as BOOT2's does.
 pub(super) fn hashes_table(
-    walk: &mut Walk<'_>,
     space: Space<'_>,
     pointers: &HwPointers,
 ) -> Result<Option<Extent>, ImageError> {
-    const HEAD: u64 = 12;
     let Some(at) = pointers.set(Pointer::Hashes) else {
         return Ok(None);
     };
-    let reading = |source| ImageError::read("HASHES_TABLE", source);
-    let head = space.read(at, HEAD).map_err(reading)?;
+    let head = space
+        .read(at, 12)
+        .map_err(|source| ImageError::read(HASHES_NAME, source))?;
     let stored = low_half(be32(&head, 8).unwrap_or(0));
-    let calculated = super::crc::image_crc(head.get(..8).unwrap_or_default());
+    let calculated = image_crc(head.get(..8).unwrap_or_default());
     if stored != calculated {
         return Err(ImageError::Crc {
             what: "hashes table header".into(),
@@ -142,21 +142,32 @@ pub(super) fn hashes_table(
         });
     }
     let extent = Extent::new(at, (u64::from(be32(&head, 4).unwrap_or(0)) + 4) * 4);
-    if !space.contains(at, extent.size) {
-        return Err(ImageError::Section {
-            section: "HASHES_TABLE".into(),
-            address: at,
-            reason: format!("its {:#x} bytes reach past the end", extent.size),
-        });
+    if space.contains(at, extent.size) {
+        return Ok(Some(extent));
     }
-    if walk.checks_code() {
-        let bytes = space.read(at, extent.size).map_err(reading)?;
-        let (covered, last) = bytes.split_at(bytes.len().saturating_sub(4));
-        let stored = low_half(be32(last, 0).unwrap_or(0));
-        let shown = Extent::new(space.physical(at), extent.size);
-        walk.demand("HASHES_TABLE", shown, covered, stored)?;
+    Err(ImageError::Section {
+        section: HASHES_NAME.into(),
+        address: at,
+        reason: format!("its {:#x} bytes reach past the end", extent.size),
+    })
+}
+
+/// Checks the hashes table, where the walk checks code.
+pub(super) fn check_hashes(
+    walk: &mut Walk<'_>,
+    space: Space<'_>,
+    table: Extent,
+) -> Result<(), ImageError> {
+    if !walk.checks_code() {
+        return Ok(());
     }
-    Ok(Some(extent))
+    let bytes = space
+        .read(table.address, table.size)
+        .map_err(|source| ImageError::read(HASHES_NAME, source))?;
+    let (covered, last) = bytes.split_at(bytes.len().saturating_sub(4));
+    let stored = low_half(be32(last, 0).unwrap_or(0));
+    let shown = Extent::new(space.physical(table.address), table.size);
+    walk.demand(HASHES_NAME, shown, covered, stored)
 }
 
 /// Walks the ITOC and its sections.
@@ -211,184 +222,4 @@ fn find_itoc(
         toc: "ITOC",
         place: format!("{first:#x} or {second:#x}"),
     })
-}
-
-/// Where the DTOC of a flash or file of `size` bytes is (images-fs4 6.1).
-pub(super) fn dtoc_place(size: u64, dtoc_offset: u8) -> Option<u64> {
-    let end = match dtoc_offset {
-        0 => size,
-        parts => size / (2 * u64::from(parts)),
-    };
-    end.checked_sub(toc::PLACE_STEP)
-        .filter(|place| place.is_multiple_of(4))
-}
-
-/// Walks the DTOC and the device data. A file without a DTOC is a reduced image, as packages
-/// carry it; a damaged DTOC is a fault.
-pub(super) fn device_sections<'a>(
-    walk: &mut Walk<'a>,
-    place: Option<u64>,
-    layout: &mut Layout,
-    contents: &mut Contents<'a>,
-) -> Result<(), ImageError> {
-    let header = match place {
-        None => Header::Absent,
-        Some(at) => {
-            let bytes = walk
-                .source
-                .read(at, toc::RECORD)
-                .map_err(|source| ImageError::read("DTOC header", source))?;
-            let header = toc::DTOC.header(&bytes);
-            if let Header::Valid { stored } | Header::WrongCrc { stored } = header {
-                let covered = bytes.get(..0x1c).unwrap_or_default();
-                let extent = Extent::new(at, toc::RECORD);
-                if let Err(fault) = walk.demand(toc::DTOC.header_name, extent, covered, stored) {
-                    return walk.device_data_fault(fault);
-                }
-            }
-            header
-        }
-    };
-    let (Header::Valid { .. }, Some(at)) = (header, place) else {
-        if header == Header::Absent && walk.medium != Medium::Flash {
-            warn_of_rest(walk, layout);
-            return Ok(());
-        }
-        return walk.device_data_fault(ImageError::NoToc {
-            toc: "DTOC",
-            place: place.map_or_else(|| "the end".to_owned(), |at| format!("{at:#x}")),
-        });
-    };
-    layout.dtoc = Some(at);
-    layout.reduced = false;
-    let source = walk.source;
-    let space = Space::contiguous(source, 0);
-    let visited = toc::DTOC.visit(
-        (at, Gaps::End),
-        |at, len| source.read(at, len),
-        |entry, at| {
-            let section = entry.section(entry.address, at);
-            let outcome = contents.visit(walk, space, &section);
-            layout.sections.push(section);
-            match outcome {
-                Err(fault) => walk.device_data_fault(fault),
-                Ok(()) => Ok(()),
-            }
-        },
-    );
-    if let Err(fault) = visited {
-        walk.device_data_fault(fault)?;
-    }
-    walk.conclude_device_data(contents.missing_device_data(true))
-}
-
-/// A reduced image ends where it ends, give or take padding. More behind it was device data.
-fn warn_of_rest(walk: &mut Walk<'_>, layout: &Layout) {
-    let end = layout.physical(layout.size);
-    let rest = walk.source.size().saturating_sub(end);
-    let padding = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0xff || byte == 0);
-    if walk
-        .source
-        .read(end, rest)
-        .is_ok_and(|rest| !padding(&rest))
-    {
-        walk.warnings.push(format!(
-            "no device data table, although {rest:#x} bytes follow the image: the file may be cut off"
-        ));
-    }
-}
-
-/// The image whose ITOC cannot be read (images-fs4 8).
-fn encrypted(
-    walk: &mut Walk<'_>,
-    pointers: &HwPointers,
-) -> Result<(Layout, ImageInfo), ImageError> {
-    let space = Space::contiguous(walk.source, walk.start);
-    let image = pointed_image_info(space, pointers)?;
-    let mut layout = Layout {
-        slot_log2: Some(image.log_step).filter(|&log2| log2 != 0),
-        size: encrypted_size(walk, pointers, &image)?,
-        encrypted: true,
-        ..empty_layout(walk, ImageFormat::Fs4)
-    };
-    if !image.flags().encrypted {
-        walk.warnings.push(
-            "taken for encrypted because its ITOC cannot be read, though IMAGE_INFO does not say so"
-                .to_owned(),
-        );
-    }
-    let mut contents = Contents::new(DevInfoScheme::TwoCopies);
-    let flash = walk.source.size();
-    if walk.medium == Medium::Flash || layout.physical(layout.size) < flash {
-        let place = dtoc_place(flash, image.dtoc_offset);
-        device_sections(walk, place, &mut layout, &mut contents)?;
-    }
-    let uuid = pointers
-        .set(Pointer::PublicKey)
-        .and_then(|at| space.read(at + PUBLIC_KEY_UUID, UUID_SIZE as u64).ok());
-    let evidence = Evidence {
-        flags: image.flags(),
-        sections: None,
-        development: uuid.is_some_and(|uuid| security::is_development_key(&uuid)),
-        encrypted: true,
-        version: Some(pointers.value(Pointer::SecurityVersion)),
-    };
-    layout.check_overlaps()?;
-    let info = contents.into_info(image, &layout, evidence)?;
-    Ok((layout, info))
-}
-
-/// IMAGE_INFO through its pointer.
-pub(super) fn pointed_image_info(
-    space: Space<'_>,
-    pointers: &HwPointers,
-) -> Result<ImageInfoSection, ImageError> {
-    let at = pointers
-        .set(Pointer::ImageInfo)
-        .ok_or(ImageError::Missing("IMAGE_INFO"))?;
-    let bytes = space
-        .read(at, image_info::SIZE)
-        .map_err(|source| ImageError::read("IMAGE_INFO", source))?;
-    ImageInfoSection::parse(&bytes)
-}
-
-/// Bytes of an encrypted image: what IMAGE_INFO says, or in the first ones a dword far behind.
-fn encrypted_size(
-    walk: &Walk<'_>,
-    pointers: &HwPointers,
-    image: &ImageInfoSection,
-) -> Result<u64, ImageError> {
-    let size = match image.burn_size {
-        0 => walk
-            .source
-            .dword(walk.start.saturating_add(SIZE_DWORD))
-            .unwrap_or(0),
-        stated => stated,
-    };
-    let end = walk.start.saturating_add(u64::from(size));
-    if size == 0 || size == u32::MAX {
-        return Err(ImageError::NoSize {
-            itoc: pointers.address(Pointer::Itoc),
-        });
-    }
-    if end > walk.source.size() {
-        return Err(ImageError::Header(format!(
-            "the image has {size:#x} bytes, but the data ends at {:#x}",
-            walk.source.size()
-        )));
-    }
-    Ok(u64::from(size))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_dtoc_is_at_the_end_or_at_a_fraction() {
-        assert_eq!(dtoc_place(0x100_0000, 0), Some(0xff_f000));
-        assert_eq!(dtoc_place(0x2_0000, 1), Some(0xf000));
-        assert_eq!(dtoc_place(0x800, 0), None);
-        assert_eq!(dtoc_place(0x1_0002, 0), None);
-    }
 }

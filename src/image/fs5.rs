@@ -7,6 +7,8 @@
 use super::ImageError;
 use super::address::Space;
 use super::contents::{Contents, DevInfoScheme};
+use super::dtoc;
+use super::encrypted;
 use super::fs4;
 use super::hw_pointers::{HwPointers, Pointer};
 use super::image_info::{Flags, ImageInfoSection};
@@ -64,25 +66,23 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     };
     let mut contents = Contents::new(DevInfoScheme::TwoCopies);
     if !hidden {
-        let hashes = hashes_extent(space, &pointers)?;
-        let boot2 = boot2(walk, space, &pointers, (component.as_ref(), hashes))?;
-        layout.boot2 = boot2;
-        layout.hashes = fs4::hashes_table(walk, space, &pointers)?;
+        let hashes =
+            fs4::hashes_table(space, &pointers)?.ok_or(ImageError::Missing("HASHES_TABLE"))?;
+        layout.hashes = Some(hashes);
+        layout.boot2 = Some(boot2(walk, space, &pointers, (component.as_ref(), hashes))?);
+        fs4::check_hashes(walk, space, hashes)?;
         fs4::image_sections(walk, space, &pointers, (&mut layout, &mut contents))?;
     }
     let image = match contents.image()? {
         Some(image) => image,
-        None => fs4::pointed_image_info(space, &pointers)?,
+        None => encrypted::pointed_image_info(space, &pointers)?,
     };
     layout.size = size(walk, &image, &layout)?;
     let flash = unwrapped_size(walk.source);
-    let rest = walk
-        .source
-        .size()
-        .saturating_sub(layout.physical(layout.size));
+    let rest = walk.source.size().saturating_sub(layout.physical_end());
     if walk.medium == Medium::Flash || (rest != 0 && rest != BCH_SIZE) {
-        let place = fs4::dtoc_place(flash, image.dtoc_offset);
-        fs4::device_sections(walk, place, &mut layout, &mut contents)?;
+        let place = dtoc::place(flash, image.dtoc_offset);
+        dtoc::visit(walk, place, &mut layout, &mut contents)?;
     }
     let version = pointers.value(Pointer::SecurityVersion);
     let evidence = evidence(&image, component.as_ref(), hidden, version);
@@ -118,25 +118,13 @@ impl BootComponent {
     }
 }
 
-/// Where the hashes table is, before it is checked: BOOT2's size depends on it.
-fn hashes_extent(space: Space<'_>, pointers: &HwPointers) -> Result<Extent, ImageError> {
-    let at = pointers
-        .set(Pointer::Hashes)
-        .ok_or(ImageError::Missing("HASHES_TABLE"))?;
-    let dword = space
-        .read(at, 8)
-        .map_err(|source| ImageError::read("HASHES_TABLE", source))?;
-    let dwords = u64::from(crate::bytes::be32(&dword, 4).unwrap_or(0));
-    Ok(Extent::new(at, (dwords + 4) * 4))
-}
-
 /// BOOT2 has no checksum; its size is the boot component without the hashes table.
 fn boot2(
     walk: &mut Walk<'_>,
     space: Space<'_>,
     pointers: &HwPointers,
     (component, hashes): (Option<&BootComponent>, Extent),
-) -> Result<Option<Extent>, ImageError> {
+) -> Result<Extent, ImageError> {
     let Some(component) = component else {
         return Err(ImageError::Missing("boot component header"));
     };
@@ -154,19 +142,18 @@ fn boot2(
     }
     let extent = Extent::new(at, size);
     walk.record(super::boot2::NAME, extent, CheckResult::Ignored);
-    Ok(Some(extent))
+    Ok(extent)
 }
 
 /// Bytes of the image: what IMAGE_INFO says, which has to be there.
 fn size(walk: &Walk<'_>, image: &ImageInfoSection, layout: &Layout) -> Result<u64, ImageError> {
-    let size = u64::from(image.burn_size);
-    if size == 0 && layout.size == 0 {
+    let size = u64::from(image.burn_size).max(layout.size);
+    if size == 0 {
         return Err(ImageError::Header(
             "IMAGE_INFO does not state the image's size".to_owned(),
         ));
     }
-    let size = size.max(layout.size);
-    if layout.physical(size.saturating_sub(1)) >= walk.source.size() {
+    if layout.physical(size - 1) >= walk.source.size() {
         return Err(ImageError::Header(format!(
             "the image has {size:#x} bytes, but the data ends at {:#x}",
             walk.source.size()

@@ -136,6 +136,15 @@ impl Layout {
         }
     }
 
+    /// Physical address behind the image's last byte.
+    #[must_use]
+    pub fn physical_end(&self) -> u64 {
+        match self.size.checked_sub(1) {
+            None => self.physical(0),
+            Some(last) => self.physical(last).saturating_add(1),
+        }
+    }
+
     /// Contiguous address of a physical one; `None` when it is not in this image's part of the
     /// source.
     #[must_use]
@@ -159,13 +168,39 @@ impl Layout {
         }
     }
 
-    /// Refuses an image whose parts lie over each other, or device data that lies over the image:
-    /// to burn it would destroy a part of it.
+    /// Refuses an image whose parts lie over each other or behind its end, and device data that
+    /// lies over the image: to burn it would destroy a part of it.
     pub(super) fn check_overlaps(&self) -> Result<(), ImageError> {
-        let entries = self.sections.iter().filter(|section| !section.device_data);
+        let end = disjoint(self.parts())?;
+        if end > self.size {
+            return Err(ImageError::Header(format!(
+                "a part of the image ends at {end:#x}, behind its end at {:#x}",
+                self.size
+            )));
+        }
+        let inside = |physical| self.contiguous(physical).is_some_and(|at| at < self.size);
+        let fault = self.sections.iter().find(|section| {
+            let extent = section.physical_extent();
+            section.absolute
+                && section.size != 0
+                && (inside(extent.address) || inside(extent.end() - 1))
+        });
+        match fault {
+            None => Ok(()),
+            Some(section) => Err(ImageError::Overlap {
+                first: "the image".into(),
+                second: section.name.clone(),
+                address: section.physical,
+            }),
+        }
+    }
+
+    /// Everything that has a place of its own in the image, by contiguous address.
+    fn parts(&self) -> Vec<(Extent, Cow<'static, str>)> {
+        let entries = self.image_sections().count() as u64;
         let itoc = self
             .itoc
-            .map(|itoc| Extent::new(itoc.used, RECORD * (2 + entries.count() as u64)));
+            .map(|itoc| Extent::new(itoc.used, RECORD * (2 + entries)));
         let fixed = [
             ("header", Some(self.header)),
             ("BOOT2", self.boot2),
@@ -176,36 +211,12 @@ impl Layout {
         let fixed = fixed
             .into_iter()
             .filter_map(|(name, extent)| Some((extent?, Cow::Borrowed(name))));
-        let sections = self
-            .sections
-            .iter()
-            .filter(|section| !section.absolute)
-            .map(|section| {
-                let extent = Extent::new(section.address, section.size);
-                (extent, section.name.clone())
-            });
-        let image = disjoint(fixed.chain(sections).collect())?;
-        if image > self.size {
-            return Err(ImageError::Header(format!(
-                "it leads to {image:#x}, but the image ends at {:#x}",
-                self.size
-            )));
-        }
-        let covered = |physical: u64| self.contiguous(physical).is_some_and(|at| at < image);
-        let within = |section: &&Section| {
-            let extent = section.physical_extent();
-            section.absolute
-                && section.size != 0
-                && (covered(extent.address) || covered(extent.end() - 1))
-        };
-        match self.sections.iter().find(within) {
-            None => Ok(()),
-            Some(section) => Err(ImageError::Overlap {
-                first: "the image".into(),
-                second: section.name.clone(),
-                address: section.physical,
-            }),
-        }
+        let sections = self.sections.iter().filter(|section| !section.absolute);
+        let sections = sections.map(|section| {
+            let extent = Extent::new(section.address, section.size);
+            (extent, section.name.clone())
+        });
+        fixed.chain(sections).collect()
     }
 
     /// The first section of a type.

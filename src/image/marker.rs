@@ -47,23 +47,26 @@ pub const fn of(format: ImageFormat) -> &'static [u8; 16] {
     }
 }
 
-/// All markers of an image, lowest first. At most eleven reads of 16 bytes and one dword for
-/// each marker found.
+/// All images whose marker stands, lowest first; those of a format nobody knows are left out. At
+/// most eleven reads of 16 bytes and one dword for each marker found.
 ///
 /// # Errors
-/// When the source cannot be read, or a marker of the newer kind is followed by a format byte
-/// nobody knows.
+/// When the source cannot be read.
 pub fn starts(source: &dyn ByteSource) -> Result<Vec<Start>, ImageError> {
-    let mut found = Vec::new();
-    for address in START_POSITIONS {
-        if address + MARKER_SIZE > source.size() {
-            break;
-        }
-        if let Some(format) = format_at(source, address)? {
-            found.push(Start { address, format });
-        }
-    }
-    Ok(found)
+    scan(source)
+        .filter(|found| !matches!(found, Err(ImageError::UnknownFormat { .. })))
+        .collect()
+}
+
+/// What is at each place where a marker stands.
+pub(super) fn scan(source: &dyn ByteSource) -> impl Iterator<Item = Result<Start, ImageError>> {
+    START_POSITIONS
+        .into_iter()
+        .take_while(|address| address + MARKER_SIZE <= source.size())
+        .filter_map(|address| {
+            let format = format_at(source, address).transpose()?;
+            Some(format.map(|format| Start { address, format }))
+        })
 }
 
 /// The format of the image whose marker is at `address`; `None` when there is no marker.

@@ -11,6 +11,8 @@ mod component;
 mod contents;
 pub mod crc;
 mod device_info;
+mod dtoc;
+mod encrypted;
 mod error;
 mod fs2;
 mod fs2_info;
@@ -80,16 +82,6 @@ pub fn flash_layout(source: &dyn ByteSource, format: ImageFormat) -> Result<Layo
     Ok(layout)
 }
 
-/// What the image at `start` of a flash says of itself, whether it boots or not.
-///
-/// # Errors
-/// When there is no good image of a known format.
-pub fn query_flash_at(source: &dyn ByteSource, start: u64) -> Result<ImageInfo, ImageError> {
-    let format = marker::format_at(source, start)?.ok_or(ImageError::NoMarker)?;
-    let (_, info) = run_flash(source, start, format, Depth::Info).result?;
-    Ok(info)
-}
-
 /// What an image without its marker says of itself, as MFA2 and PLDM packages carry it: the first
 /// 16 bytes are FF, device data is absent. `hint` is the format the package tells; without it the
 /// header's format byte decides.
@@ -144,15 +136,11 @@ pub fn verify_flash(source: &dyn ByteSource, start: u64) -> Verification {
 /// As [`query`].
 pub fn layout(source: &dyn ByteSource, start: u64) -> Result<Layout, ImageError> {
     let format = marker::format_at(source, start)?.ok_or(ImageError::NoMarker)?;
-    let (layout, _) = run_file(
-        source,
-        Start {
-            address: start,
-            format,
-        },
-        Depth::Info,
-    )
-    .result?;
+    let start = Start {
+        address: start,
+        format,
+    };
+    let (layout, _) = run_file(source, start, Depth::Info).result?;
     Ok(layout)
 }
 
@@ -168,24 +156,25 @@ fn start_in_file(source: &dyn ByteSource) -> Result<Start, ImageError> {
     if !size.is_multiple_of(4) {
         return Err(ImageError::OddSize { size });
     }
-    let starts = marker::starts(source)?;
+    let starts: Vec<Start> = marker::scan(source).collect::<Result<_, _>>()?;
     let Some(&first) = starts.first() else {
         return Err(ImageError::NoMarker);
     };
     let same = starts.iter().filter(|start| start.format == first.format);
+    let same: Vec<&Start> = same.collect();
     let limit = match first.format {
         ImageFormat::Fs4 | ImageFormat::Fs5 => 1,
         ImageFormat::Fs2 => 2,
         ImageFormat::Fs3 => usize::MAX,
     };
-    if same.clone().count() > limit {
-        return Err(ImageError::ManyImages {
+    match same.as_slice() {
+        [_, second, ..] if same.len() > limit => Err(ImageError::ManyImages {
             format: first.format,
-            count: same.clone().count(),
-            second: same.skip(1).map(|start| start.address).next().unwrap_or(0),
-        });
+            count: same.len(),
+            second: second.address,
+        }),
+        _ => Ok(first),
     }
-    Ok(first)
 }
 
 /// Files that are known to be something else.
@@ -216,16 +205,9 @@ fn booting(
     format: ImageFormat,
 ) -> Result<(Layout, ImageInfo), ImageError> {
     let mut first_failure = None;
-    for address in marker::START_POSITIONS {
-        if address + marker::MARKER_SIZE > source.size() {
-            break;
-        }
-        match marker::format_at(source, address) {
-            Ok(Some(found)) if found == format => {}
-            Ok(_) | Err(ImageError::UnknownFormat { .. }) => continue,
-            Err(failure) => return Err(failure),
-        }
-        match run_flash(source, address, format, Depth::Info).result {
+    let starts = starts(source)?.into_iter();
+    for start in starts.filter(|start| start.format == format) {
+        match run_flash(source, start.address, format, Depth::Info).result {
             Ok(good) => return Ok(good),
             Err(failure) => {
                 first_failure.get_or_insert(failure);

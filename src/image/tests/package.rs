@@ -85,6 +85,19 @@ fn a_masked_image_is_read_by_what_follows_the_mask() {
 }
 
 #[test]
+fn entries_taken_out_in_the_middle_do_not_end_the_table() {
+    let mut bytes = fixture("fs3-cx4lx");
+    let entries = layout(&bytes, 0).unwrap().sections.len() * 0x20;
+    bytes[0x1020..0x1020 + entries].rotate_right(0x20); // a device-data entry comes first
+    assert!(verify(&bytes).passed());
+    let sent = component(&bytes).unwrap();
+    assert_eq!(sent[0x1020..0x1040], [0xff; 0x20]);
+    let masked = query_masked(&sent, None).unwrap();
+    assert_eq!(masked.psid, query(&bytes).unwrap().psid);
+    assert_eq!(masked.size, sent.len() as u64);
+}
+
+#[test]
 fn damage_in_a_masked_image_is_found() {
     let mut masked = component(&fixture("fs3-cx4lx")).unwrap();
     masked[0x3100] ^= 1;
