@@ -1,16 +1,16 @@
-//! `cxfw lab`: make, inspect and restart a simulated host.
+//! `cxfw lab`: make, inspect and restart a simulated host. One file a subcommand that is more
+//! than a line.
 
-use std::fs;
+mod new;
+
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::settings::{Format, Settings, Target};
-use crate::lab::host::HostSpec;
-use crate::lab::{Lab, LabError};
+use crate::lab::Lab;
 use crate::report::lab as report;
 use crate::sys;
 
@@ -24,15 +24,7 @@ pub struct LabArgs {
 #[derive(Debug, Subcommand)]
 enum LabCommand {
     /// Make a lab in the folder of `--lab`
-    New {
-        /// Description of the host (see fixtures/lab/default.json), instead of the built-in one
-        #[arg(long, value_name = "FILE")]
-        host: Option<PathBuf>,
-
-        /// Throw away the lab that is there
-        #[arg(long)]
-        replace: bool,
-    },
+    New(new::NewArgs),
     /// Show what every simulated chip is doing
     Status,
     /// Restart the simulated host: every chip boots from its flash
@@ -51,16 +43,7 @@ impl LabArgs {
             Target::Host(_) => sys::default_lab_dir(),
         };
         match &self.command {
-            LabCommand::New { host, replace } => {
-                let host = match host {
-                    Some(file) => from_file(file)?,
-                    None => HostSpec::default_host().map_err(LabError::from)?,
-                };
-                if *replace {
-                    remove(&dir)?;
-                }
-                show(&Lab::create(&dir, &host)?, settings)
-            }
+            LabCommand::New(args) => show(&args.run(&dir)?, settings),
             LabCommand::Status => show(&Lab::open(&dir)?, settings),
             LabCommand::Reset => {
                 let lab = Lab::open(&dir)?;
@@ -81,30 +64,4 @@ fn show(lab: &Lab, settings: &Settings) -> Result<Exit, CliError> {
     }
     out.flush()?;
     Ok(Exit::Done)
-}
-
-fn from_file(path: &Path) -> Result<HostSpec, CliError> {
-    let text = fs::read_to_string(path).map_err(|source| CliError::File {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    })?;
-    HostSpec::from_json(&text).map_err(|source| CliError::HostFile {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// Removes a lab, and nothing that is not one.
-fn remove(dir: &Path) -> Result<(), CliError> {
-    match Lab::open(dir) {
-        Ok(_) | Err(LabError::Broken { .. }) => {}
-        Err(LabError::Missing(_)) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    }
-    fs::remove_dir_all(dir).map_err(|source| CliError::File {
-        action: "remove",
-        path: dir.to_owned(),
-        source,
-    })
 }
