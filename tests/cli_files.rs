@@ -9,6 +9,7 @@ mod cli_common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use cli_common::{Ran, TestLab, card, run, schema};
 
@@ -56,6 +57,7 @@ fn images_for_other_boards_are_refused_and_nothing_is_written() {
         "{}",
         ran.stderr
     );
+    assert_eq!(ran.stderr.matches("error: ").count(), 1, "{}", ran.stderr);
     let ran = update_with(
         &lab,
         "--image",
@@ -211,6 +213,38 @@ fn an_older_image_is_burned_only_by_consent() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(card(&ran.json(), LX)["result"], "burned");
     assert_eq!(card(&ran.json(), LX)["activation"], "cold_boot");
+}
+
+#[test]
+fn a_newer_image_takes_the_place_of_a_staged_one() {
+    let lab = TestLab::new();
+    let old = lab.beside("old.bin");
+    fs::write(&old, cli_common::old_lx_image(BOARD)).unwrap();
+    let args = ["-d", "mlx5_0", "--allow-downgrade"];
+    assert_eq!(update_with(&lab, "--image", &old, &args).code, Some(0));
+    let staged = lab.card(LX);
+    assert_eq!(staged["firmware"]["stored"], "14.20.1030");
+    assert_eq!(staged["firmware"]["running"], "14.25.1020");
+
+    let ran = lab.run(&["update", "--yes", "-d", "mlx5_0"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(lab.card(LX)["firmware"]["stored"], "14.32.1010");
+    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    assert_eq!(lab.card(LX)["firmware"]["running"], "14.32.1010");
+}
+
+#[test]
+fn an_update_goes_on_when_nobody_reads_about_it() {
+    let lab = TestLab::new();
+    let mut update = lab
+        .command(&["update", "--yes", "-d", "mlx5_0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(update.stdout.take());
+    assert_eq!(update.wait().unwrap().code(), Some(0));
+    assert_eq!(lab.card(LX)["firmware"]["stored"], "14.32.1010");
 }
 
 #[test]

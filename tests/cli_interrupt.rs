@@ -72,11 +72,13 @@ fn assert_update_succeeds(lab: &TestLab) {
 
 #[test]
 fn a_killed_burn_leaves_the_old_firmware_and_the_next_update_succeeds() {
-    let lab = TestLab::new();
-    let mut update = update_in(&lab, "write");
-    update.child.kill().unwrap();
-    update.child.wait().unwrap();
-    assert_recovers(&lab);
+    for phase in ["initialize", "write"] {
+        let lab = TestLab::new();
+        let mut update = update_in(&lab, phase);
+        update.child.kill().unwrap();
+        update.child.wait().unwrap();
+        assert_recovers(&lab);
+    }
 }
 
 #[test]

@@ -318,7 +318,8 @@ fn some_of(items: &[String]) -> String {
 impl Hint for BundleError {
     fn hint(&self) -> Option<String> {
         let text = match self.class() {
-            "io" | "not_a_file" | "entry_not_found" => return None,
+            "entry_not_found" => return None,
+            "io" | "not_a_file" => "check the name and the permissions of the file",
             "empty" => "the download was cut off; fetch the file once more",
             "no_firmware" => "give an .mfa bundle or a .bin image",
             "limit_exceeded" | "unsupported_version" | "unsupported_compression" => {

@@ -21,6 +21,9 @@ use crate::report::json::SourceName;
 /// Tag of the images meant for everybody, where an archive tags its images at all.
 const DEFAULT_TAG: &str = "DEFAULT";
 
+/// Kind of the source a lab brings along.
+const LAB: &str = "lab";
+
 /// Open containers, and the images they offer to the cards of this run.
 #[derive(Debug)]
 pub struct Source {
@@ -66,13 +69,19 @@ impl Source {
                 ("image", names(files), Aim::Files, bundles)
             }
             (SourceChoice::Folder(path), _) => folder("directory", path)?,
-            (SourceChoice::Lab, Some(path)) => folder("lab", path)?,
+            (SourceChoice::Lab, Some(path)) => folder(LAB, path)?,
         };
         Ok(Some(Self {
             name: SourceName { kind, name },
             aim,
             bundles,
         }))
+    }
+
+    /// Whether these are the bundles that a lab brings along.
+    #[must_use]
+    pub fn is_labs_own(&self) -> bool {
+        self.name.kind == LAB
     }
 
     /// Reads the images for the boards of these cards.

@@ -14,7 +14,7 @@ use super::interrupt::Interrupt;
 use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Offers, Source};
 use crate::flash::component::BusyHandle;
-use crate::plan::{Action, Branch, Consents, Decision, Policy, Status, plan};
+use crate::plan::{Action, Branch, Consents, Decision, Policy, Reason, plan};
 use crate::report::json::Problem;
 use crate::report::summary::{self, Label};
 use crate::report::{CardView, Ending, Outcome, json, text};
@@ -98,6 +98,8 @@ struct Run<'a> {
     views: &'a [CardView<'a>],
     /// Bytes of the image for each card that is to be burned.
     images: Vec<Option<Vec<u8>>>,
+    /// The source has nothing for any of the cards.
+    unmatched: Option<CliError>,
 }
 
 impl UpdateArgs {
@@ -128,6 +130,7 @@ impl UpdateArgs {
             policy: &policy,
             views: &CardView::all(&survey.reports, &decisions, &offers.offers),
             images: images(&source, &offers, &decisions)?,
+            unmatched: unmatched(&source, &offers, &survey, &decisions),
         };
         run.go()
     }
@@ -161,6 +164,39 @@ fn images(
         .collect()
 }
 
+/// A source that was given for these cards and has nothing for any of them: files that were named,
+/// or a folder. That a lab's bundle has nothing for a card is nobody's mistake.
+fn unmatched(
+    source: &Source,
+    offers: &Offers,
+    survey: &Survey,
+    decisions: &[Decision],
+) -> Option<CliError> {
+    let of_use = |decision: &Decision| {
+        matches!(
+            decision.action,
+            Action::Burn | Action::Activate | Action::Keep
+        )
+    };
+    if source.is_labs_own() || decisions.iter().any(of_use) || !decisions.iter().any(has_no_image) {
+        return None;
+    }
+    let boards = survey.reports.iter().filter_map(|card| card.psid.as_ref());
+    Some(CliError::Unmatched {
+        source_name: source.name.name.clone(),
+        boards: offers.boards.iter().map(ToString::to_string).collect(),
+        cards: boards.map(ToString::to_string).collect(),
+    })
+}
+
+/// No image on offer is for the card's board, and that is all there is to say.
+const fn has_no_image(decision: &Decision) -> bool {
+    matches!(
+        decision.reason,
+        Reason::NoImage { branch: None, .. } | Reason::OemNoImage { .. }
+    )
+}
+
 impl Run<'_> {
     fn go(&self) -> Result<Exit, CliError> {
         if self.is_text() && !self.settings.quiet {
@@ -176,9 +212,8 @@ impl Run<'_> {
         } else {
             (self.declined()?, None)
         };
-        let unmatched = self.unmatched(&outcomes);
-        self.report(&outcomes, unmatched.as_ref())?;
-        Ok(interrupted.unwrap_or_else(|| self.exit(&outcomes, unmatched.is_some())))
+        self.report(&outcomes)?;
+        Ok(interrupted.unwrap_or_else(|| self.exit(&outcomes)))
     }
 
     fn is_text(&self) -> bool {
@@ -244,7 +279,7 @@ impl Run<'_> {
                     outcome
                 }
             };
-            super::tell_outcome(self.settings, &self.views[index].card.device, &outcome);
+            self.tell(index, &outcome);
             outcomes.push(outcome);
         }
         let exit = outcomes
@@ -266,7 +301,7 @@ impl Run<'_> {
                     outcome
                 }
             };
-            super::tell_outcome(self.settings, &self.views[index].card.device, &outcome);
+            self.tell(index, &outcome);
             outcomes.push(outcome);
         }
         Ok(outcomes)
@@ -302,34 +337,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A source that was given for these cards and has nothing for any of them.
-    fn unmatched(&self, outcomes: &[Outcome]) -> Option<CliError> {
-        let lab = self.source.name.kind == "lab";
-        let no_image = |view: &CardView<'_>| {
-            matches!(view.decision.status, Status::NoImage | Status::OemNoImage)
-        };
-        let some_use = outcomes.iter().any(|outcome| {
-            !matches!(
-                outcome.ending,
-                Ending::Skipped | Ending::Refused | Ending::Failed
-            )
-        });
-        if lab || some_use || !self.views.iter().any(no_image) {
-            return None;
+    /// What failed or was refused, on stderr. That there is no image is told once for all cards
+    /// where it is so for all.
+    fn tell(&self, index: usize, outcome: &Outcome) {
+        let CardView { card, decision, .. } = &self.views[index];
+        if self.unmatched.is_none() || !has_no_image(decision) {
+            super::tell_outcome(self.settings, &card.device, outcome);
         }
-        Some(CliError::Unmatched {
-            source_name: self.source.name.name.clone(),
-            boards: self.offers.boards.iter().map(ToString::to_string).collect(),
-            cards: self
-                .views
-                .iter()
-                .filter_map(|view| view.card.psid.as_ref().map(ToString::to_string))
-                .collect(),
-        })
     }
 
-    fn report(&self, outcomes: &[Outcome], unmatched: Option<&CliError>) -> Result<(), CliError> {
-        let failures = || self.survey.unread.iter().chain(unmatched);
+    fn report(&self, outcomes: &[Outcome]) -> Result<(), CliError> {
+        let failures = || self.survey.unread.iter().chain(&self.unmatched);
         for error in failures() {
             super::tell(self.settings, error);
         }
@@ -347,12 +365,12 @@ impl Run<'_> {
         ignore_closed_pipe(json::update(&mut out, &document, &problems))
     }
 
-    fn exit(&self, outcomes: &[Outcome], unmatched: bool) -> Exit {
+    fn exit(&self, outcomes: &[Outcome]) -> Exit {
         let any = |ending| outcomes.iter().any(|outcome| outcome.ending == ending);
         let unread = !self.survey.unread.is_empty();
         if unread || any(Ending::Failed) || any(Ending::Interrupted) {
             Exit::Failed
-        } else if any(Ending::Refused) || unmatched {
+        } else if any(Ending::Refused) || self.unmatched.is_some() {
             Exit::Refused
         } else if self.args.exit_code && outcomes.iter().any(Outcome::needs_restart) {
             Exit::RestartNeeded

@@ -255,7 +255,7 @@ impl Reason {
             Self::NoImage { .. } => "give a bundle that holds an image for this PSID",
             Self::OemNoImage { brand, .. } => {
                 return Some(format!(
-                    "get the firmware package for this card from {brand}"
+                    "give a bundle from {brand} that holds an image for this PSID"
                 ));
             }
             Self::PsidChange { .. } => {

@@ -9,6 +9,12 @@ use serde_json::json;
 use super::printable;
 use crate::progress::{Event, Phase};
 
+/// The moving dots flint shows while nothing can be counted (mft-compat 6.7).
+const FRAMES: [&str; 10] = [
+    "[.    ]", "[..   ]", "[...  ]", "[.... ]", "[.....]", "[ ....]", "[  ...]", "[   ..]",
+    "[    .]", "[     ]",
+];
+
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -126,7 +132,7 @@ fn new_bar(phase: Phase) -> ProgressBar {
         _ => "{msg} - {spinner}",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
+        bar.set_style(style.progress_chars("=> ").tick_strings(&FRAMES));
     }
     bar.set_message(stage(phase));
     bar
