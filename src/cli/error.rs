@@ -32,16 +32,6 @@ pub enum CliError {
         /// What is wrong.
         source: ImageError,
     },
-    /// The container files an image under another board than the image says.
-    #[error("{place}: filed under {filed}, but the image is for {found}")]
-    FiledWrong {
-        /// The file, and the image in it.
-        place: String,
-        /// The container's word.
-        filed: String,
-        /// The image's word.
-        found: String,
-    },
     /// An image is not what it was when the plan was made.
     #[error("{place}: the file has changed since it was read")]
     Changed {
@@ -191,7 +181,6 @@ impl CliError {
         match self {
             Self::Bundle(error) => error.class(),
             Self::Image { .. } => "bad_image",
-            Self::FiledWrong { .. } => "psid_contradiction",
             Self::Changed { .. } => "file_changed",
             Self::Directory { .. } => "is_directory",
             Self::NotADirectory { .. } => "not_a_directory",
@@ -235,9 +224,7 @@ impl Hint for CliError {
     fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Bundle(error) => return error.hint(),
-            Self::Image { .. } | Self::FiledWrong { .. } => {
-                "the file is damaged or was edited; fetch it once more"
-            }
+            Self::Image { .. } => "the file is damaged or was edited; fetch it once more",
             Self::Changed { .. } => {
                 "leave the firmware files alone during an update, and run it again"
             }

@@ -43,10 +43,7 @@ impl ExtractArgs {
         let bundle = source::open_file(&self.file)?;
         let entry = self.entry(&bundle)?;
         let bytes = bundle.read(entry.index)?;
-        let info = source::describe(&bytes).map_err(|source| CliError::Image {
-            place: source::place(entry),
-            source,
-        })?;
+        let info = bundle.image_info(entry.index)?;
         let output = self
             .output
             .clone()

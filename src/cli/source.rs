@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use super::error::CliError;
 use super::settings::SourceChoice;
-use crate::bundle::{Bundle, Entry};
+use crate::bundle::{Bundle, BundleError, Entry, facts};
 use crate::card::CardReport;
 use crate::identity::Psid;
-use crate::image::{self, ImageError, ImageInfo};
+use crate::image;
 use crate::plan::{Aim, Offer};
 use crate::report::json::SourceName;
 
@@ -177,18 +177,6 @@ fn warn(bundle: &Bundle) {
     }
 }
 
-/// What the image says of itself; packages carry images without the marker at their start.
-///
-/// # Errors
-/// What is wrong with the image.
-pub fn describe(bytes: &[u8]) -> Result<ImageInfo, ImageError> {
-    if bytes.starts_with(&[0xff; 16]) {
-        image::query_masked(&bytes, None)
-    } else {
-        image::query(&bytes)
-    }
-}
-
 fn names(files: &[PathBuf]) -> String {
     let names: Vec<String> = files
         .iter()
@@ -222,43 +210,15 @@ fn is_variant(twin: &Entry, entry: &Entry) -> bool {
 
 fn read(bundle: &Bundle, entry: &Entry) -> Result<Offer, CliError> {
     let bytes = bundle.read(entry.index)?;
-    let place = place(entry);
-    let info = describe(&bytes).map_err(|source| CliError::Image {
-        place: place.clone(),
-        source,
-    })?;
-    if let (Some(filed), Some(found)) = (&entry.psid, &info.psid)
-        && filed != found
-    {
-        return Err(CliError::FiledWrong {
-            place,
-            filed: filed.to_string(),
-            found: found.to_string(),
-        });
-    }
+    let info = facts::read(&bytes)
+        .and_then(|info| facts::for_board(entry.psid.as_ref(), info))
+        .map_err(|fault| BundleError::new(&entry.file, fault))?;
     Ok(Offer {
         file: entry.file.clone(),
         member: entry.member.clone(),
         digest: Sha256::digest(&bytes).into(),
         info,
     })
-}
-
-/// Where an image is: file, member, board.
-#[must_use]
-pub fn place(entry: &Entry) -> String {
-    let inner = entry
-        .member
-        .iter()
-        .cloned()
-        .chain(entry.psid.as_ref().map(ToString::to_string));
-    let inner: Vec<String> = inner.collect();
-    let file = entry.file.display();
-    if inner.is_empty() {
-        file.to_string()
-    } else {
-        format!("{file} ({})", inner.join(", "))
-    }
 }
 
 #[cfg(test)]
