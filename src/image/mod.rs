@@ -199,14 +199,18 @@ fn other_file(source: &dyn ByteSource) -> Option<ImageError> {
     fs1.then_some(ImageError::Fs1)
 }
 
-/// The image a flash boots: the lowest good one.
+/// The image a flash boots: the lowest good one. Markers behind it are not read.
 fn booting(
     source: &dyn ByteSource,
     format: ImageFormat,
 ) -> Result<(Layout, ImageInfo), ImageError> {
     let mut first_failure = None;
-    let starts = starts(source)?.into_iter();
-    for start in starts.filter(|start| start.format == format) {
+    for found in marker::scan(source) {
+        let start = match found {
+            Ok(start) if start.format == format => start,
+            Ok(_) | Err(ImageError::UnknownFormat { .. }) => continue,
+            Err(failure) => return Err(failure),
+        };
         match run_flash(source, start.address, format, Depth::Info).result {
             Ok(good) => return Ok(good),
             Err(failure) => {
