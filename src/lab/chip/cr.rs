@@ -22,10 +22,16 @@ const HCR_BAD_OPCODE: u32 = 0x02 << 24;
 /// What a taken semaphore reads as.
 const TAKEN: u32 = 1;
 
-/// Registers that keep what is written to them: reload requests, ConnectX-3 link-down resets,
-/// GPIO of the flash hold line, flash clock dividers (burn 8.2, 8.6, 8.11).
+/// Registers that keep what is written to them: reload requests, ConnectX-3 boot ROM counter and
+/// link-down resets, flash clock dividers, GPIO of ConnectX-3, of the flash hold line of
+/// ConnectX-6, BlueField-2 and ConnectX-7, recovery indications (burn 8.2, 8.6, 8.10, 8.11).
+#[rustfmt::skip]
 const SCRATCH: &[u32] = &[
-    0xf_0204, 0xf_0c28, 0xf_3834, 0xf_0040, 0xf_0048, 0xf_004c, 0xf_0050, 0xf_e804, 0xf_f804,
+    0xf_0204, 0xf_0c28, 0x4_1270, 0xf_3834, 0xf_e804, 0xf_f804,
+    0xf_0040, 0xf_0048, 0xf_004c, 0xf_0050,
+    0xf_1004, 0xf_c028, 0xf_c024, 0xf_c04c, 0xf_c054, 0xf_c014,
+    0xf_1084, 0xf_a028, 0xf_a024, 0xf_a04c, 0xf_a054, 0xf_a014,
+    0xf_1078, 0xf_1100, 0xf_1104, 0xf_1108,
     0xf_813c, 0xf_c13c,
 ];
 const _: () = assert!(SCRATCH.len() <= SCRATCH_CELLS);
