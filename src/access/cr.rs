@@ -100,4 +100,18 @@ impl Session<'_> {
             Self::Legacy(session) => session.rest(pause),
         }
     }
+
+    /// Lets others have the way until the next access, which takes it again.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn let_go(&mut self) -> Result<(), AccessError> {
+        match self {
+            Self::Vsec(session) => session.let_go(),
+            Self::Legacy(session) => {
+                session.let_go();
+                Ok(())
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::cr::Cr;
 use super::error::AccessError;
-use super::gateway::{Flash, GatewayError, Window};
+use super::gateway::{FirmwareGuard, Flash, GatewayError, Window};
 use super::icmd::Icmd;
 use super::legacy::Legacy;
 use super::patience::Patience;
@@ -243,16 +243,38 @@ impl Device {
     /// [`GatewayError::FirmwareRuns`] when the running firmware would hang, else
     /// [`GatewayError`].
     pub fn flash(&self, model: &'static Model) -> Result<Flash, GatewayError> {
+        self.open_flash(model, FirmwareGuard::Respect)
+    }
+
+    /// As [`Device::flash`], but also while firmware works from the flash. It stands still as long
+    /// as the gateway is taken and may hang: only on the user's explicit word.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub fn flash_past_firmware(&self, model: &'static Model) -> Result<Flash, GatewayError> {
+        self.open_flash(model, FirmwareGuard::Override)
+    }
+
+    fn open_flash(
+        &self,
+        model: &'static Model,
+        guard: FirmwareGuard,
+    ) -> Result<Flash, GatewayError> {
         let no_cr = match &self.cr {
             Cr::Vsec(vsec) => vsec.spaces().choose(Space::Cr).is_none(),
             Cr::Legacy(_) => false,
         };
-        let window = if no_cr || self.recovery_state()? == RecoveryState::Zombie {
+        let state = self.recovery_state()?;
+        let window = if no_cr || state == RecoveryState::Zombie {
             Window::Recovery
         } else {
             Window::Cr
         };
-        Flash::open(self.cr.clone(), model, window)
+        let guard = match state {
+            RecoveryState::Running => guard,
+            RecoveryState::Recovery | RecoveryState::Zombie => FirmwareGuard::NoFirmware,
+        };
+        Flash::open(self.cr.clone(), model, window, guard)
     }
 
     /// Whether firmware runs. Without it there are no access registers, only CR space and flash.

@@ -129,11 +129,18 @@ impl Legacy {
     /// # Errors
     /// [`AccessError::GatewayHeld`] when another process kept it.
     pub fn hold(&self) -> Result<Session<'_>, AccessError> {
+        Ok(Session {
+            legacy: self,
+            lock: Some(self.take()?),
+        })
+    }
+
+    fn take(&self) -> Result<MutexGuard<'_, Option<LockFile>>, AccessError> {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = &*lock {
             file.take(&self.device(), &self.patience)?;
         }
-        Ok(Session { legacy: self, lock })
+        Ok(lock)
     }
 
     /// The function, for messages.
@@ -161,7 +168,8 @@ impl std::fmt::Debug for Legacy {
 /// The gateway, ours alone.
 pub struct Session<'a> {
     legacy: &'a Legacy,
-    lock: MutexGuard<'a, Option<LockFile>>,
+    /// `None` while others may have it.
+    lock: Option<MutexGuard<'a, Option<LockFile>>>,
 }
 
 impl Session<'_> {
@@ -170,7 +178,7 @@ impl Session<'_> {
     /// # Errors
     /// [`AccessError`].
     pub fn read(&mut self, address: u32) -> Result<u32, AccessError> {
-        self.check(address)?;
+        self.prepare(address)?;
         let request = match self.legacy.variant {
             Variant::Plain => address,
             Variant::WriteOnly => address | 1,
@@ -188,7 +196,7 @@ impl Session<'_> {
     /// # Errors
     /// [`AccessError`].
     pub fn write(&mut self, address: u32, value: u32) -> Result<(), AccessError> {
-        self.check(address)?;
+        self.prepare(address)?;
         let config = &self.legacy.config;
         match self.legacy.variant {
             Variant::Plain => {
@@ -208,10 +216,26 @@ impl Session<'_> {
     /// # Errors
     /// As [`Legacy::hold`].
     pub fn rest(&mut self, pause: Duration) -> Result<(), AccessError> {
-        self.release();
+        self.let_go();
         thread::sleep(pause);
-        if let Some(file) = &*self.lock {
-            file.take(&self.legacy.device(), &self.legacy.patience)?;
+        self.take_again()
+    }
+
+    /// Lets others have the gateway until the next access, which takes it again.
+    pub fn let_go(&mut self) {
+        let Some(lock) = self.lock.take() else {
+            return;
+        };
+        if let Some(lock) = &*lock
+            && let Err(error) = lock.file.unlock()
+        {
+            log::warn!("cannot unlock {}: {error}", lock.path.display());
+        }
+    }
+
+    fn take_again(&mut self) -> Result<(), AccessError> {
+        if self.lock.is_none() {
+            self.lock = Some(self.legacy.take()?);
         }
         Ok(())
     }
@@ -225,9 +249,9 @@ impl Session<'_> {
         }
     }
 
-    fn check(&self, address: u32) -> Result<(), AccessError> {
+    fn prepare(&mut self, address: u32) -> Result<(), AccessError> {
         if address.is_multiple_of(4) && bits(address, 31, 30) == 0 {
-            return Ok(());
+            return self.take_again();
         }
         Err(AccessError::Address {
             device: self.legacy.device(),
@@ -250,18 +274,10 @@ impl Session<'_> {
             offset,
         })
     }
-
-    fn release(&self) {
-        if let Some(lock) = &*self.lock
-            && let Err(error) = lock.file.unlock()
-        {
-            log::warn!("cannot unlock {}: {error}", lock.path.display());
-        }
-    }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.release();
+        self.let_go();
     }
 }

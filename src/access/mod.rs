@@ -3,13 +3,14 @@
 //!
 //! [`Device::open`] finds the way in. From it come [`RegisterAccess`] for everything the running
 //! firmware does, CR space for what the chip says itself, and [`gateway::Flash`] for a chip
-//! without firmware. Every lock of the chip that is taken on the way is a guard here.
+//! without firmware. Changing a flash is [`FlashAccess`], past the firmware or through it. Every lock of the chip that is taken on the way is a guard here.
 
 mod claims;
 pub mod cr;
 mod device;
 pub mod error;
 mod exchange;
+pub mod flash;
 mod frame;
 pub mod gateway;
 pub mod icmd;
@@ -26,6 +27,7 @@ pub use exchange::{
     Method, RegisterAccess, RegisterError, Way, post_register, read_register, read_register_head,
     tlv_status, write_register,
 };
+pub use flash::{EraseUnit, FirmwareFlash, FlashAccess, FlashError};
 pub use gateway::GatewayError;
 pub use icmd::IcmdError;
 pub use patience::Patience;

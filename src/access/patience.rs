@@ -43,6 +43,20 @@ pub struct Patience {
     pub hcr_pause: Duration,
     /// Reads of the gateway's busy bit (burn 8.3).
     pub gateway_busy_polls: u32,
+    /// Before a flash part's status is looked at after a page program (burn 8.4).
+    pub program_first: Duration,
+    /// What is added to that for each byte programmed.
+    pub program_byte: Duration,
+    /// Looks at the status after a page program.
+    pub program_polls: u32,
+    /// Pause between them.
+    pub program_pause: Duration,
+    /// Before the status is looked at after an erase.
+    pub erase_first: Duration,
+    /// Looks at the status after an erase.
+    pub erase_polls: u32,
+    /// Pause between them.
+    pub erase_pause: Duration,
 }
 
 /// Reads of the address flag between two pauses.
@@ -72,6 +86,13 @@ impl Patience {
         hcr_tries: 40,
         hcr_pause: Duration::from_millis(500),
         gateway_busy_polls: 5000,
+        program_first: Duration::from_micros(10),
+        program_byte: Duration::from_micros(1),
+        program_polls: 30_000,
+        program_pause: Duration::from_micros(10),
+        erase_first: Duration::from_millis(20),
+        erase_polls: 10_000,
+        erase_pause: Duration::from_micros(300),
     };
 
     /// A few tries without pauses, so that a test sees the end of each wait.
@@ -95,5 +116,12 @@ impl Patience {
         hcr_tries: 5,
         hcr_pause: Duration::ZERO,
         gateway_busy_polls: 20,
+        program_first: Duration::ZERO,
+        program_byte: Duration::ZERO,
+        program_polls: 20,
+        program_pause: Duration::ZERO,
+        erase_first: Duration::ZERO,
+        erase_polls: 20,
+        erase_pause: Duration::ZERO,
     };
 }

@@ -4,6 +4,7 @@
 mod claims;
 mod device;
 mod flash;
+mod flash_writing;
 mod noise;
 mod registers;
 mod vsec;

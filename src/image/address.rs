@@ -2,7 +2,7 @@
 //!
 //! A flash for two images is cut into chunks of one slot size: one image has the even chunks, the
 //! other the odd ones. An image counts its own bytes without gaps; everything of the image is
-//! read through a `Space`. Device data (MFG_INFO, the DTOC …) is not: its addresses are physical.
+//! read through a [`Space`]. Device data (MFG_INFO, the DTOC …) is not: its addresses are physical.
 
 use std::borrow::Cow;
 

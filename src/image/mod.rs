@@ -1,7 +1,7 @@
 //! Firmware images: FS2, FS3, FS4, FS5 files and the same formats on a card's flash (images).
 //!
-//! [`query`] says what an image is, [`verify()`] whether every checksum in it holds, [`layout()`]
-//! where everything is, and [`component()`] makes what a firmware-controlled update sends. All four
+//! [`query`] says what an image is, [`verify`] whether every checksum in it holds, [`layout()`]
+//! where everything is, and [`component`] makes what a firmware-controlled update sends. All four
 //! are the same walk: [`marker`] finds the image, one module a format reads it. Nothing in an image
 //! is trusted: addresses are 64-bit and checked against the source, every loop has a limit.
 
@@ -52,7 +52,7 @@ struct Outcome {
 
 /// What the image in a file says of itself. A raw dump of a flash is understood as well.
 ///
-/// Headers, tables and the sections shown are checked; damage elsewhere is [`verify()`]'s business.
+/// Headers, tables and the sections shown are checked; damage elsewhere is [`verify`]'s business.
 ///
 /// # Errors
 /// When there is no image, more than one, or one that is damaged where this looks.

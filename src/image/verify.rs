@@ -1,7 +1,7 @@
 //! What a check of an image found, object by object, and the state of a walk over one.
 //!
 //! Query and verify are the same walk (images 6): a query looks only into the sections it shows,
-//! a verification into everything. The `Walk` keeps what was found so far, so that a walk that
+//! a verification into everything. The [`Walk`] keeps what was found so far, so that a walk that
 //! fails half way still tells what was good.
 
 use std::borrow::Cow;

@@ -1,7 +1,8 @@
-//! The fake's flash gateway: read commands only, with every rule of the lock enforced. Its
-//! register addresses and bits are written out here, so that they check those of the code.
+//! The fake's flash gateway, with every rule of the lock enforced. Its register addresses and bits
+//! are written out here, so that they check those of the code.
 
 use super::expect;
+use super::flash_part::FakePart;
 
 /// Registers and bits of one generation, from the tables of burn 8.1.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +46,8 @@ const OLD: Registers = Registers {
 #[derive(Debug)]
 pub struct FakeGateway {
     pub registers: Registers,
-    /// Contents.
-    pub flash: Vec<u8>,
-    /// Vendor, type, capacity.
-    pub jedec: [u8; 3],
+    /// The flash behind it.
+    pub part: FakePart,
     /// The lock bit is held by somebody else for this many reads.
     pub locked_reads: u32,
     /// The command register reads as closed.
@@ -73,8 +72,7 @@ impl FakeGateway {
     pub fn old(flash: Vec<u8>) -> Self {
         Self {
             registers: OLD,
-            flash,
-            jedec: [0x20, 0xba, 0x18],
+            part: FakePart::new(flash),
             locked_reads: 0,
             closed: false,
             busy_reads: 1,
@@ -212,6 +210,10 @@ impl FakeGateway {
             self.address = value;
         } else if at == registers.command {
             self.write_command(value);
+        } else if let Some(index) = at.checked_sub(registers.data).filter(|&index| index < 16) {
+            assert!(self.is_locked(), "flash data without the lock");
+            let index = usize::try_from(index).unwrap();
+            self.data[index..index + 4].copy_from_slice(&value.to_be_bytes());
         } else {
             return false;
         }
@@ -233,26 +235,37 @@ impl FakeGateway {
         if registers.cache.is_some() {
             assert_eq!(self.enables[1] & 1, 0, "cache replacement is on");
         }
-        assert_eq!(value & registers.read, registers.read, "only reads");
-        assert_eq!(value & registers.data_phase, registers.data_phase);
         self.commands += 1;
         self.busy = self.busy_reads;
         let (opcode, address) = self.begin(value);
-        let count = match (registers.size, registers.gcm) {
+        let count = if value & registers.data_phase == 0 {
+            0
+        } else {
+            self.data_bytes(value)
+        };
+        let first = value & registers.command_phase != 0;
+        let kept = value & registers.keep != 0;
+        if value & registers.read != 0 {
+            assert!(count > 0, "a read without data");
+            self.part.read(opcode, address, &mut self.data[..count]);
+        } else {
+            self.part
+                .write(opcode, address, &self.data[..count], first, !kept);
+        }
+        let next = address + u32::try_from(count).unwrap();
+        self.kept = kept.then_some((opcode, next));
+    }
+
+    /// How many data bytes a command says it has.
+    fn data_bytes(&self, value: u32) -> usize {
+        let count = match (self.registers.size, self.registers.gcm) {
             (Some(_), _) => self.size,
             (None, Some(_)) => value >> 8 & 0x1f,
             (None, None) => 1 << (value >> 8 & 7),
         };
         let count = usize::try_from(count).unwrap();
-        assert!(count <= 16, "{count} bytes in a beat");
-        let from = usize::try_from(address).unwrap();
-        match opcode {
-            0x9f => self.data[..3].copy_from_slice(&self.jedec),
-            0x03 | 0x13 => self.data[..count].copy_from_slice(&self.flash[from..from + count]),
-            _ => panic!("flash command {opcode:#x}"),
-        }
-        let next = address + u32::try_from(count).unwrap();
-        self.kept = (value & registers.keep != 0).then_some((opcode, next));
+        assert!((1..=16).contains(&count), "{count} bytes in a beat");
+        count
     }
 
     /// Opcode and address of a beat: its own, or those of the command it continues.
@@ -269,9 +282,11 @@ impl FakeGateway {
         assert!(self.kept.is_none(), "a command inside another");
         let opcode = u8::try_from(value >> 16 & 0xff).unwrap();
         let long = value & registers.four_byte != 0;
-        assert_eq!(long, opcode == 0x13, "address length and opcode");
-        assert_eq!(opcode == 0x9f, value & registers.address_phase == 0);
-        let address = if opcode == 0x9f { 0 } else { self.address };
+        let has_long = matches!(opcode, 0x12 | 0x13 | 0x21 | 0xdc);
+        assert_eq!(long, has_long, "address length and opcode");
+        let has_address = has_long || matches!(opcode, 0x02 | 0x03 | 0x20 | 0xd8);
+        assert_eq!(has_address, value & registers.address_phase != 0);
+        let address = if has_address { self.address } else { 0 };
         assert!(long || address < 1 << 24, "{address:#x} in three bytes");
         (opcode, address)
     }

@@ -4,6 +4,7 @@
 
 mod firmware;
 mod flash_gateway;
+mod flash_part;
 mod inside;
 
 pub use firmware::Firmware;

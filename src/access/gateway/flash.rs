@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::layout::{Layout, Window};
 use super::lock::Locked;
 use super::transaction::{BEAT, Instruction};
-use super::{GatewayError, Part, guard};
+use super::{FirmwareGuard, GatewayError, Part, guard, hold_line};
 use crate::access::cr::Cr;
 use crate::access::space::Space;
 use crate::bytes::{ByteSource, ReadError, be32, bits};
@@ -21,14 +21,14 @@ const THREE_BYTE_END: u64 = 1 << 24;
 /// Bytes read before the gateway and the way to it are offered to others.
 const HOLD: u64 = 4096;
 
-/// The flash of a card, for reading.
+/// The flash of a card, for reading; [`Flash::session`] is for changing it.
 #[derive(Debug)]
 pub struct Flash {
-    cr: Cr,
-    model: &'static Model,
-    layout: Layout,
-    part: Part,
-    four_byte: bool,
+    pub(super) cr: Cr,
+    pub(super) model: &'static Model,
+    pub(super) layout: Layout,
+    pub(super) part: Part,
+    pub(super) four_byte: bool,
 }
 
 impl Flash {
@@ -40,6 +40,7 @@ impl Flash {
         cr: Cr,
         model: &'static Model,
         window: Window,
+        guard: FirmwareGuard,
     ) -> Result<Self, GatewayError> {
         let device = cr.device();
         let layout = Layout::new(model.gateway, window).ok_or(GatewayError::NoWindow {
@@ -48,10 +49,16 @@ impl Flash {
         })?;
         match window {
             Window::Recovery => check_flash_control(&cr)?,
-            Window::Cr if guard::firmware_works_from_flash(&cr, model)? => {
+            Window::Cr
+                if guard == FirmwareGuard::Respect
+                    && guard::firmware_works_from_flash(&cr, model)? =>
+            {
                 return Err(GatewayError::FirmwareRuns { device });
             }
             Window::Cr => {}
+        }
+        if guard == FirmwareGuard::NoFirmware {
+            hold_line::release(&cr, model)?;
         }
         let part = identify(&cr, &layout, model)?;
         let four_byte = model.four_byte_address && part.size > THREE_BYTE_END;
@@ -70,6 +77,12 @@ impl Flash {
         &self.part
     }
 
+    /// The function, for messages.
+    #[must_use]
+    pub fn device(&self) -> String {
+        self.cr.device()
+    }
+
     /// Bytes of a bank that can be addressed.
     fn bank_size(&self) -> u64 {
         if self.four_byte {
@@ -79,27 +92,35 @@ impl Flash {
         }
     }
 
-    /// Whole beats of one bank, under one lock.
-    fn read_beats(&self, offset: u64, buffer: &mut [u8]) -> Result<(), GatewayError> {
+    /// An instruction at a flash address, with the 3-byte or the 4-byte of its opcodes.
+    pub(super) fn instruction(&self, opcodes: [u8; 2], offset: u64) -> Instruction {
         let bank_size = self.bank_size();
-        let instruction = Instruction {
-            opcode: READ[usize::from(self.four_byte)],
+        Instruction {
+            opcode: opcodes[usize::from(self.four_byte)],
             address: u32::try_from(offset % bank_size).ok(),
             four_byte: self.four_byte,
             bank: u8::try_from(offset / bank_size).unwrap_or(0),
-        };
-        let mut locked = Locked::take(&self.cr, &self.layout, self.model)?;
-        locked.read(&self.cr, &instruction, buffer)?;
-        Ok(locked.finish()?)
-    }
-}
-
-impl ByteSource for Flash {
-    fn size(&self) -> u64 {
-        self.bank_size() * banks(self.model)
+        }
     }
 
-    fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
+    /// Reads whole beats of one bank.
+    pub(super) fn read_beats(
+        &self,
+        locked: &mut Locked<'_>,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), GatewayError> {
+        locked.read(&self.cr, &self.instruction(READ, offset), buffer)
+    }
+
+    /// Reads any range in pieces of whole beats, none of them longer than [`HOLD`] or across
+    /// banks; `read_piece` fills each.
+    pub(super) fn read_in_pieces(
+        &self,
+        offset: u64,
+        len: u64,
+        mut read_piece: impl FnMut(u64, &mut [u8]) -> Result<(), GatewayError>,
+    ) -> Result<Vec<u8>, ReadError> {
         let out_of_range = || ReadError::OutOfRange {
             offset,
             wanted: len,
@@ -120,17 +141,31 @@ impl ByteSource for Flash {
             // a piece ends where HOLD does, so it never crosses into another bank
             let until_hold = usize::try_from(HOLD - at % HOLD).unwrap_or(BEAT);
             let (piece, later) = rest.split_at_mut(until_hold.min(rest.len()));
-            self.read_beats(at, piece)
-                .map_err(|error| ReadError::Failed {
-                    offset: at,
-                    reason: error.to_string(),
-                })?;
+            read_piece(at, piece).map_err(|error| ReadError::Failed {
+                offset: at,
+                reason: error.to_string(),
+            })?;
             at += piece.len() as u64;
             rest = later;
         }
         let skip = usize::try_from(offset - start).map_err(|_| out_of_range())?;
         bytes.drain(..skip);
         bytes.truncate(usize::try_from(len).map_err(|_| out_of_range())?);
+        Ok(bytes)
+    }
+}
+
+impl ByteSource for Flash {
+    fn size(&self) -> u64 {
+        self.bank_size() * banks(self.model)
+    }
+
+    fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
+        let bytes = self.read_in_pieces(offset, len, |at, piece| {
+            let mut locked = Locked::take(&self.cr, &self.layout, self.model)?;
+            self.read_beats(&mut locked, at, piece)?;
+            Ok(locked.finish()?)
+        })?;
         Ok(Cow::Owned(bytes))
     }
 }
@@ -148,9 +183,7 @@ fn identify(cr: &Cr, layout: &Layout, model: &Model) -> Result<Part, GatewayErro
     let mut locked = Locked::take(cr, layout, model)?;
     let instruction = Instruction {
         opcode: READ_JEDEC_ID,
-        address: None,
-        four_byte: false,
-        bank: 0,
+        ..Instruction::default()
     };
     locked.read(cr, &instruction, &mut answer)?;
     locked.finish()?;

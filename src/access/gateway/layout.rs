@@ -77,6 +77,28 @@ const DATA_PHASE: u32 = 4;
 const KEEP_CHIP_SELECT: u32 = 5;
 const FLASH_ENABLE: u32 = 1 << 13;
 
+/// What the data phase of a beat moves: bytes, a power of two up to 16.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Data {
+    /// No data phase.
+    #[default]
+    None,
+    /// From the flash.
+    Read(u32),
+    /// To the flash.
+    Write(u32),
+}
+
+impl Data {
+    /// Bytes moved.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Read(bytes) | Self::Write(bytes) => bytes,
+        }
+    }
+}
+
 /// One beat of an SPI command, as the command register says it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Beat {
@@ -86,8 +108,8 @@ pub(super) struct Beat {
     pub address: bool,
     /// The address has four bytes.
     pub four_byte: bool,
-    /// Data bytes to read, a power of two up to 16; 0 = no data phase.
-    pub read_bytes: u32,
+    /// Data phase.
+    pub data: Data,
     /// More beats follow: chip select stays.
     pub more: bool,
     /// Bank.
@@ -161,15 +183,15 @@ impl Layout {
             | BUSY
             | flag(beat.opcode.is_some(), COMMAND_PHASE)
             | flag(beat.address, ADDRESS_PHASE)
-            | flag(beat.read_bytes > 0, DATA_PHASE)
-            | flag(beat.read_bytes > 0, READ)
+            | flag(beat.data != Data::None, DATA_PHASE)
+            | flag(matches!(beat.data, Data::Read(_)), READ)
             | flag(beat.more, KEEP_CHIP_SELECT)
             | u32::from(beat.four_byte) << self.four_byte
             | u32::from(beat.bank & 1) << self.chip_select
             | u32::from(beat.opcode.unwrap_or(0)) << 16;
         command = match self.size {
-            SizeField::Log2 => with_bits(command, 10, 8, beat.read_bytes.max(1).ilog2()),
-            SizeField::Bytes => with_bits(command, 12, 8, beat.read_bytes),
+            SizeField::Log2 => with_bits(command, 10, 8, beat.data.bytes().max(1).ilog2()),
+            SizeField::Bytes => with_bits(command, 12, 8, beat.data.bytes()),
             SizeField::Register(_) => command,
         };
         command
@@ -184,7 +206,7 @@ mod tests {
         Beat {
             opcode: Some(0x03),
             address: true,
-            read_bytes: 16,
+            data: Data::Read(16),
             more: true,
             ..Beat::default()
         }
@@ -200,6 +222,24 @@ mod tests {
         assert_eq!(
             layout(GatewayLayout::Old).command(&first_beat()),
             0xc003_043d
+        );
+    }
+
+    #[test]
+    fn a_program_differs_from_a_read_in_opcode_and_direction() {
+        let beat = Beat {
+            opcode: Some(0x02),
+            data: Data::Write(16),
+            ..first_beat()
+        };
+        assert_eq!(layout(GatewayLayout::Old).command(&beat), 0xc002_043c);
+        let write_enable = Beat {
+            opcode: Some(0x06),
+            ..Beat::default()
+        };
+        assert_eq!(
+            layout(GatewayLayout::Old).command(&write_enable),
+            0xc006_0004
         );
     }
 
@@ -228,7 +268,7 @@ mod tests {
         assert_eq!(seventh.command(&first_beat()), 0xc003_07a0);
         assert_eq!(seventh.size, SizeField::Register(0x8a_1044));
         let later = Beat {
-            read_bytes: 16,
+            data: Data::Read(16),
             ..Beat::default()
         };
         assert_eq!(seventh.command(&later), 0xc000_0220);

@@ -2,22 +2,38 @@
 //!
 //! `layout` knows where each generation of chips keeps the registers, `lock` takes and gives
 //! back the gateway, `transaction` runs one SPI command on it, [`part`] names the flash part,
-//! and [`Flash`] is the part's contents as a [`crate::bytes::ByteSource`].
+//! [`Flash`] is the part's contents as a [`crate::bytes::ByteSource`], and a [`WriteSession`]
+//! changes them.
 
 pub mod flash;
 mod guard;
+mod hold_line;
 mod layout;
 mod lock;
 pub mod part;
+mod session;
 mod transaction;
 
 pub use flash::Flash;
 pub use layout::Window;
 pub use part::Part;
+pub use session::WriteSession;
 
 use std::time::Duration;
 
 use super::error::AccessError;
+
+/// What is known of the firmware that may work from the flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FirmwareGuard {
+    /// It may: the gateway is left alone if it does (burn 8.8).
+    Respect,
+    /// It does, and the user wants the gateway all the same. The firmware stands still while
+    /// the gateway is taken, and may hang.
+    Override,
+    /// The chip is in recovery: none runs.
+    NoFirmware,
+}
 
 /// The flash could not be reached.
 #[derive(Debug, thiserror::Error)]

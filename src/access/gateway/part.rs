@@ -25,14 +25,15 @@ struct Family {
     erase_size: u32,
 }
 
-const MICRON: u8 = 0x20;
-const SST: u8 = 0xbf;
-const WINBOND: u8 = 0xef;
-const ATMEL: u8 = 0x1f;
-const CYPRESS: u8 = 0x01;
-const MACRONIX: u8 = 0xc2;
-const ISSI: u8 = 0x9d;
-const GIGADEVICE: u8 = 0xc8;
+// JEDEC vendors.
+pub(in crate::access) const MICRON: u8 = 0x20;
+pub(in crate::access) const SST: u8 = 0xbf;
+pub(in crate::access) const WINBOND: u8 = 0xef;
+pub(in crate::access) const ATMEL: u8 = 0x1f;
+pub(in crate::access) const CYPRESS: u8 = 0x01;
+pub(in crate::access) const MACRONIX: u8 = 0xc2;
+pub(in crate::access) const ISSI: u8 = 0x9d;
+pub(in crate::access) const GIGADEVICE: u8 = 0xc8;
 
 const SECTOR: u32 = 0x1_0000;
 const SUBSECTOR: u32 = 0x1000;
@@ -98,6 +99,13 @@ const FAMILIES: &[Family] = &[
 ];
 
 impl Part {
+    /// JEDEC vendor.
+    #[must_use]
+    pub const fn vendor(&self) -> u8 {
+        let [_, vendor, ..] = self.jedec.to_be_bytes();
+        vendor
+    }
+
     /// The part with this JEDEC id (24 bits: vendor, type, capacity) on a board of `model`;
     /// `None` when the capacity code says nothing.
     #[must_use]

@@ -10,24 +10,36 @@ use crate::bytes::ByteSource;
 use crate::model::by_hw_id;
 
 /// Flash contents in which every place is told from the next.
-fn pattern(size: usize) -> Vec<u8> {
+pub(super) fn pattern(size: usize) -> Vec<u8> {
     (0..size)
         .map(|at| (at ^ at >> 8 ^ at >> 16).to_le_bytes()[0])
         .collect()
 }
 
 /// A chip in recovery with a gateway in CR space.
-fn livefish(hw_id: u16, gateway: FakeGateway, guard: &[u32]) -> (Arc<Fake>, Device) {
+pub(super) fn livefish(hw_id: u16, gateway: FakeGateway, guard: &[u32]) -> (Arc<Fake>, Device) {
     opened(|chip: &mut Chip| {
         chip.config[0] = u32::from(hw_id) << 16 | 0x15b3;
         chip.spaces.retain(|&(number, _)| number != 0x3);
         chip.cr = vec![(0xf_0014, u32::from(hw_id))];
         chip.cr.extend(guard.iter().map(|&register| (register, 0)));
+        chip.cr
+            .extend(hold_line(hw_id).map(|register| (register, 0)));
         chip.gateway = Some(gateway);
     })
 }
 
-fn flash(device: &Device) -> Flash {
+/// Registers of the line that holds the flash of a chip in recovery.
+fn hold_line(hw_id: u16) -> impl Iterator<Item = u32> {
+    let registers: &[u32] = match hw_id {
+        0x212 => &[0xf_1004, 0xf_c028, 0xf_c024, 0xf_c04c, 0xf_c054, 0xf_c014],
+        0x218 => &[0xf_1078, 0xf_1100, 0xf_1104, 0xf_1108],
+        _ => &[],
+    };
+    registers.iter().copied()
+}
+
+pub(super) fn flash(device: &Device) -> Flash {
     device.flash(device.model().unwrap()).unwrap()
 }
 
@@ -146,7 +158,7 @@ fn a_recovery_capability_without_cr_space_still_leads_to_the_flash() {
 #[test]
 fn large_parts_are_read_with_four_address_bytes_where_the_chip_can() {
     let mut gateway = FakeGateway::old(pattern(0x101_0000));
-    gateway.jedec = [0x20, 0xbb, 0x20];
+    gateway.part.jedec = [0x20, 0xbb, 0x20];
     let (_, device) = livefish(0x212, gateway, &[0xf_0444, 0xf_0448]);
     let far = flash(&device);
     assert_eq!(far.size(), 64 << 20);
@@ -156,7 +168,7 @@ fn large_parts_are_read_with_four_address_bytes_where_the_chip_can() {
     );
 
     let mut gateway = FakeGateway::old(pattern(0x1000));
-    gateway.jedec = [0x20, 0xbb, 0x20];
+    gateway.part.jedec = [0x20, 0xbb, 0x20];
     let (_, device) = livefish(0x20d, gateway, &[0xf_0408, 0xf_040c]);
     let near = flash(&device);
     assert_eq!(near.size(), 16 << 20);
@@ -229,7 +241,7 @@ fn a_closed_device_and_an_empty_socket_are_told_apart() {
     ] {
         let mut chip = fake.chip();
         let gateway = chip.gateway.as_mut().unwrap();
-        (gateway.closed, gateway.jedec) = (false, jedec);
+        (gateway.closed, gateway.part.jedec) = (false, jedec);
         drop(chip);
         let error = device.flash(model).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");

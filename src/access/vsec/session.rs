@@ -96,6 +96,14 @@ impl Session<'_> {
         self.take_again()
     }
 
+    /// Lets others have the semaphore until the next access, which takes it again.
+    ///
+    /// # Errors
+    /// [`AccessError::Config`].
+    pub fn let_go(&mut self) -> Result<(), AccessError> {
+        self.release()
+    }
+
     /// Frees the semaphore. Dropping does the same, without saying whether it worked.
     ///
     /// # Errors
