@@ -6,6 +6,7 @@ pub mod digest;
 pub mod download;
 pub mod http;
 pub mod index;
+pub mod mirror;
 pub mod name;
 pub mod partial;
 pub mod record;

@@ -10,6 +10,7 @@
 mod connection;
 mod download;
 mod firmware;
+mod mirror;
 mod server;
 mod service;
 
