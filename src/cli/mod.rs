@@ -88,6 +88,15 @@ fn has_document(command: &str) -> bool {
     )
 }
 
+/// `text` with the card's name in front, unless it is there already.
+fn about(device: &str, text: &str) -> String {
+    if text.starts_with(device) {
+        text.to_owned()
+    } else {
+        format!("{device}: {text}")
+    }
+}
+
 /// A card whose update failed or was refused, on stderr.
 fn tell_outcome(settings: &Settings, device: &str, outcome: &Outcome) {
     if !matches!(
@@ -96,7 +105,7 @@ fn tell_outcome(settings: &Settings, device: &str, outcome: &Outcome) {
     ) {
         return;
     }
-    let mut text = format!("{device}: {}", outcome.reason);
+    let mut text = about(device, &outcome.reason);
     if let Some(state) = &outcome.state {
         text = format!("{text} ({state})");
     }
@@ -115,7 +124,7 @@ fn tell_unread(settings: &Settings, views: &[CardView<'_>], unread: &[CliError])
     for CardView { card, decision, .. } in views {
         let device = &card.device;
         if decision.status == Status::Failed {
-            let text = format!("{device}: {}", decision.reason);
+            let text = about(device, &decision.reason.to_string());
             let advice = decision.reason.advice();
             let _ = failure::plain(&mut err, settings.palette, &text, advice.as_deref());
             continue;
@@ -129,7 +138,7 @@ fn tell_unread(settings: &Settings, views: &[CardView<'_>], unread: &[CliError])
             .iter()
             .chain(partly.map(|error| &error.message));
         for text in odd.filter(|_| !settings.quiet) {
-            let _ = failure::warning(&mut err, settings.palette, &format!("{device}: {text}"));
+            let _ = failure::warning(&mut err, settings.palette, &about(device, text));
         }
     }
 }

@@ -130,6 +130,9 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     if card.recovery {
         return Decision::without_offer(Status::Recovery, policy.pass(), Reason::Recovery);
     }
+    if card.update_path.is_none() && card.error.is_some() {
+        return unreadable(card, policy, Reason::NoPsid);
+    }
     let current = card.firmware.stored.or(card.firmware.running);
     let Some(psid) = &card.psid else {
         return unreadable(card, policy, Reason::NoPsid);
@@ -154,20 +157,17 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     }
 }
 
-/// A card without PSID or version.
+/// A card that could not be opened, does not say what it is, or contradicts its driver: whatever
+/// went wrong, else the plain `fact`.
 fn unreadable(card: &CardReport, policy: &Policy, fact: Reason) -> Decision {
-    let reason = failure(card, fact);
-    Decision::without_offer(Status::Failed, policy.pass(), reason)
-}
-
-/// What went wrong with the card, else the plain fact.
-fn failure(card: &CardReport, fact: Reason) -> Reason {
-    card.error
+    let reason = card
+        .error
         .as_ref()
         .map_or(fact, |error| Reason::QueryFailed {
             message: error.message.clone(),
             advice: error.advice.clone(),
-        })
+        });
+    Decision::without_offer(Status::Failed, policy.pass(), reason)
 }
 
 fn report_only(card: &CardReport) -> Decision {
@@ -284,10 +284,8 @@ fn burnable(
             .collect();
         return (Action::Refuse, Reason::Ambiguous { version, places });
     }
-    match card.update_path {
-        Some(UpdatePath::Component) => {}
-        Some(UpdatePath::Direct) => return (Action::Refuse, Reason::NotFirmwareControlled),
-        None => return (Action::Refuse, failure(card, Reason::NotFirmwareControlled)),
+    if card.update_path != Some(UpdatePath::Component) {
+        return (Action::Refuse, Reason::NotFirmwareControlled);
     }
     if !offer.info.security.firmware_controlled {
         return (Action::Refuse, Reason::NoDigest);

@@ -360,8 +360,8 @@ fn a_card_whose_psid_is_in_doubt_is_not_burned() {
     assert_eq!(
         verdict(&card, &offers, &collection()),
         (
-            Status::UpdateRequired,
-            Action::Refuse,
+            Status::Failed,
+            Action::Skip,
             "the card says one PSID, the driver another".to_owned(),
         ),
     );

@@ -27,8 +27,8 @@ pub(super) fn lines(card: &CardReport) -> Vec<AddressLine> {
     let base_mac = || line(BASE_MAC, card.base_mac);
     let base_guid = || line(BASE_GUID, card.base_guid);
     match card.model {
-        _ if nothing_known(card) => port_lines(card, true),
-        Some(model) if !model.has_base_addresses() => port_lines(card, false),
+        _ if nothing_known(card) => unopened(),
+        Some(model) if !model.has_base_addresses() => port_lines(card),
         Some(model) if is_ethernet_only(model) => vec![base_mac()],
         Some(model) if model.kind == ChipKind::Switch => vec![base_guid()],
         _ => match card.port_types {
@@ -52,9 +52,15 @@ fn nothing_known(card: &CardReport) -> bool {
         && card.port_guids == [None; 2]
 }
 
+/// A card of which nothing could be read has all four lines, empty.
+fn unopened() -> Vec<AddressLine> {
+    let labels = PORT_LABELS.into_iter().flat_map(<[_; 2]>::from);
+    labels.map(|label| line(label, None::<u8>)).collect()
+}
+
 /// Lines of a chip with addresses a port: what each port speaks; without word of any port those
-/// it has, or `all` four.
-fn port_lines(card: &CardReport, all: bool) -> Vec<AddressLine> {
+/// it has.
+fn port_lines(card: &CardReport) -> Vec<AddressLine> {
     let told = card.port_types != [None; 2];
     let mut lines = Vec::new();
     for (port, (mac_label, guid_label)) in PORT_LABELS.into_iter().enumerate() {
@@ -67,7 +73,7 @@ fn port_lines(card: &CardReport, all: bool) -> Vec<AddressLine> {
             None if told => {}
             None => {
                 let both = [mac, guid].into_iter();
-                lines.extend(both.filter(|line| all || line.value.is_some()));
+                lines.extend(both.filter(|line| line.value.is_some()));
             }
         }
     }

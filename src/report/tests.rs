@@ -4,7 +4,7 @@ use super::*;
 use crate::access::Way;
 use crate::card::{CardError, Firmware, PortType};
 use crate::flash::Activation;
-use crate::identity::{Guid, Mac};
+use crate::identity::{Guid, Mac, Psid};
 use crate::plan::examples::{card, offer};
 use crate::plan::{Aim, Policy, plan};
 
@@ -105,6 +105,24 @@ fn a_card_that_could_not_be_opened_has_dashes_and_four_port_lines() {
 
       Status:           Failed to open device
     ");
+}
+
+#[test]
+fn a_card_that_only_its_driver_knows_shows_what_that_says() {
+    let mut card = failed_card();
+    card.psid = Psid::new(BOARD);
+    card.firmware.running = Some("14.25.1020".parse().unwrap());
+    card.update_path = None;
+    card.port_types = [Some(PortType::Ethernet), None];
+    let text = text_of(&[card], &[offer(LX, BOARD, "14.32.1010")]);
+    for line in [
+        "  PSID:             MT_2420110034",
+        "  Port1 GUID:       N/A",
+        "     FW             14.25.1020     N/A          ·",
+        "  Status:           Failed to open device",
+    ] {
+        assert!(text.contains(&format!("\n{line}\n")), "{line}:\n{text}");
+    }
 }
 
 #[test]

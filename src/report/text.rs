@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::versions::{self, VersionRow};
 use super::{CardView, address, printable, status};
+use crate::card::Firmware;
 use crate::plan::Status;
 
 /// Value of a label that has none.
@@ -27,7 +28,9 @@ pub fn query(out: &mut dyn Write, cards: &[CardView<'_>]) -> io::Result<()> {
 /// One card's block. `number` counts from 1.
 fn block(out: &mut dyn Write, number: usize, view: &CardView<'_>) -> io::Result<()> {
     let card = view.card;
-    let opened = !matches!(view.decision.status, Status::Failed | Status::Recovery);
+    // A card that cannot be opened may still be known to its driver.
+    let opened = !matches!(view.decision.status, Status::Failed | Status::Recovery)
+        || card.firmware != Firmware::default();
     writeln!(out, "Device #{number}:")?;
     writeln!(out, "----------")?;
     writeln!(out)?;

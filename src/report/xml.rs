@@ -9,6 +9,7 @@ use quick_xml::escape::escape;
 use super::address::AddressLine;
 use super::versions::{self, VersionRow};
 use super::{CardView, address, status};
+use crate::card::Firmware;
 use crate::plan::Status;
 
 /// The `Devices` document.
@@ -41,7 +42,8 @@ pub fn no_devices(out: &mut dyn Write) -> io::Result<()> {
 
 fn device(out: &mut dyn Write, view: &CardView<'_>) -> io::Result<()> {
     let card = view.card;
-    let opened = !matches!(view.decision.status, Status::Failed | Status::Recovery);
+    let opened = !matches!(view.decision.status, Status::Failed | Status::Recovery)
+        || card.firmware != Firmware::default();
     writeln!(
         out,
         r#"    <Device pciName="{}" type="{}" psid="{}" partNumber="{}">"#,
