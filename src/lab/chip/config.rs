@@ -5,11 +5,11 @@
 //! time and has the chip to itself.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crate::pci::{ConfigError, ConfigSpace, MELLANOX};
 
 use super::cells::{Cell, FunctionCell};
+use super::pace::Pace;
 use super::spec::FunctionSpec;
 use super::vsec::VsecRegister;
 use super::{Chip, Cycle, Power};
@@ -55,6 +55,7 @@ pub struct Function {
     index: usize,
     running: Header,
     recovery: Header,
+    pace: Pace,
 }
 
 impl Function {
@@ -62,11 +63,13 @@ impl Function {
     pub(super) fn new(chip: Arc<Chip>, index: usize, spec: &FunctionSpec) -> Self {
         let running = functional_header(&chip, spec);
         let recovery = recovery_header(&chip);
+        let pace = Pace::new(chip.spec.cycle_delay_ns);
         Self {
             chip,
             index,
             running,
             recovery,
+            pace,
         }
     }
 
@@ -80,7 +83,7 @@ impl Function {
         if !offset.is_multiple_of(4) || offset >= SPACE_END {
             return Err(fail("no dword of configuration space".to_owned()));
         }
-        delay(self.chip.spec.cycle_delay_ns);
+        self.pace.cycle();
         self.chip.cycle().map_err(|held| fail(held.to_string()))
     }
 
@@ -294,20 +297,4 @@ fn add_pcie(header: &mut Header, chip: &Chip) {
     let speeds = (1u32 << (link.max_generation & 7)) - 1;
     header[at + 11] = speeds << 1;
     header[at + 12] = u32::from(link.max_generation & 0xf);
-}
-
-/// Waits like a slow bus. Short waits spin: sleeping costs tens of microseconds.
-fn delay(nanoseconds: u64) {
-    if nanoseconds == 0 {
-        return;
-    }
-    let wait = Duration::from_nanos(nanoseconds);
-    if wait >= Duration::from_millis(1) {
-        std::thread::sleep(wait);
-        return;
-    }
-    let start = Instant::now();
-    while start.elapsed() < wait {
-        std::hint::spin_loop();
-    }
 }

@@ -25,6 +25,7 @@ mod icmd;
 mod instruments;
 mod lock;
 mod map;
+mod pace;
 mod view;
 mod vsec;
 

@@ -71,6 +71,10 @@ pub struct CardSpec {
     /// NUMA node; -1 = unknown.
     #[serde(default)]
     pub numa_node: i32,
+    /// Time a config cycle takes, in nanoseconds; 0 = as fast as the machine can. On a real host
+    /// it is one or two microseconds.
+    #[serde(default)]
+    pub cycle_delay_ns: u64,
 }
 
 /// Names the kernel gave to a function.
@@ -277,7 +281,7 @@ impl CardSpec {
             secure: self.secure,
             oldest_version: None,
             icmd_busy_polls: 1,
-            cycle_delay_ns: 0,
+            cycle_delay_ns: self.cycle_delay_ns,
         })
     }
 
