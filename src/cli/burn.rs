@@ -10,7 +10,7 @@ use crate::flash::component::{self, BurnError, BurnOptions, BusyHandle, StagedUp
 use crate::flash::lock::{self, CardLock, LockError};
 use crate::flash::{Activation, Cancel};
 use crate::plan::{Action, Decision, Offer, Policy, Status, plan};
-use crate::report::progress::Progress;
+use crate::progress::Sink;
 use crate::report::{Ending, Outcome};
 
 /// What a card is to be burned with.
@@ -32,7 +32,13 @@ pub(super) struct Job<'a> {
 }
 
 /// Burns one card.
-pub(super) fn burn(job: &Job<'_>, host: &Host, settings: &Settings, cancel: &Cancel) -> Outcome {
+pub(super) fn burn(
+    job: &Job<'_>,
+    host: &Host,
+    settings: &Settings,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Outcome {
     let lock = match take_lock(job, host, settings) {
         Ok(lock) => lock,
         Err(error) => return job.failed(&error.to_string(), Some(error.advice()), "card_locked"),
@@ -49,10 +55,8 @@ pub(super) fn burn(job: &Job<'_>, host: &Host, settings: &Settings, cancel: &Can
     let Some(device) = &card.device else {
         return job.failed("the card cannot be opened", None, "no_access");
     };
-    let mut progress = Progress::new(settings.progress, &card.report.device);
     let options = job.options(&lock, &card);
-    let mut sink = |event| progress.show(&event);
-    match component::burn(device, job.image, &options, cancel, &mut sink) {
+    match component::burn(device, job.image, &options, cancel, sink) {
         Ok(burned) => Outcome {
             activation: Some(job.activation(burned.activation)),
             took: Some(burned.elapsed),
@@ -111,12 +115,16 @@ pub(super) fn settled(decision: &Decision, card: &Card, offers: &[Offer]) -> Out
 
 /// Held from the query before the burn to its end.
 fn take_lock(job: &Job<'_>, host: &Host, settings: &Settings) -> Result<CardLock, LockError> {
-    let report = &job.card.report;
-    let key = lock::key(report.serial.as_deref(), &report.device);
-    CardLock::take(&host.roots, &key, settings.lock_wait)
+    CardLock::take(&host.roots, &job.lock_key(), settings.lock_wait)
 }
 
 impl Job<'_> {
+    /// The card's lock; jobs that share one are never done at the same time.
+    pub(super) fn lock_key(&self) -> String {
+        let report = &self.card.report;
+        lock::key(report.serial.as_deref(), &report.device)
+    }
+
     /// The outcome when the user said no.
     pub(super) fn declined(&self) -> Outcome {
         self.outcome(Ending::Skipped, "declined".to_owned())
@@ -171,6 +179,19 @@ impl Job<'_> {
             to: self.offers[self.offer].info.version,
             ..Outcome::without_burn(ending, reason, None)
         }
+    }
+
+    /// The outcome when the burn itself broke down.
+    pub(super) fn broken_down(&self) -> Outcome {
+        self.failed(
+            "the burn broke down",
+            Some(
+                "query the card, then run the update again; this is a defect of cxfw: please report \
+                 it with the output of -vv"
+                    .to_owned(),
+            ),
+            "internal",
+        )
     }
 
     fn failed(&self, reason: &str, advice: Option<String>, code: &str) -> Outcome {

@@ -2,19 +2,22 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 
 use super::args::{DeviceArgs, SourceArgs};
 use super::ask;
 use super::burn::{self, Job};
 use super::error::CliError;
 use super::exit::Exit;
+use super::fleet::{self, Deed};
 use super::host::{Host, Survey};
 use super::interrupt::Interrupt;
 use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Offers, Source};
+use crate::flash::Cancel;
 use crate::flash::component::BusyHandle;
 use crate::plan::{Action, Branch, Consents, Decision, Policy, Reason, plan};
+use crate::progress::Sink;
 use crate::report::json::Problem;
 use crate::report::summary::{self, Label};
 use crate::report::{CardView, Ending, Outcome, json, text};
@@ -62,10 +65,17 @@ pub struct UpdateArgs {
     #[arg(long)]
     release_stale_lock: bool,
 
+    /// Burn at most N cards at a time [default: all of them, at most 8]
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
     /// Exit with 6 when a restart is needed
     #[arg(long)]
     exit_code: bool,
 }
+
+/// Most cards burned at a time unless `--jobs` says otherwise.
+const MOST_JOBS: usize = 8;
 
 /// `--method`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -87,15 +97,15 @@ impl MethodArg {
 }
 
 /// What a run works with once everything is read.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     args: &'a UpdateArgs,
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
     host: &'a Host,
     source: &'a Source,
     survey: &'a Survey,
     offers: &'a Offers,
     policy: &'a Policy,
-    views: &'a [CardView<'a>],
+    pub(super) views: &'a [CardView<'a>],
     /// Bytes of the image for each card that is to be burned.
     images: Vec<Option<Vec<u8>>>,
     /// The source has nothing for any of the cards.
@@ -236,7 +246,7 @@ impl Run<'_> {
     }
 
     /// The burn of the card at `index`, if it is due.
-    fn job(&self, index: usize) -> Option<Job<'_>> {
+    pub(super) fn job(&self, index: usize) -> Option<Job<'_>> {
         Some(Job {
             card: &self.survey.cards[index],
             offers: &self.offers.offers,
@@ -252,7 +262,7 @@ impl Run<'_> {
         })
     }
 
-    fn label(&self, index: usize) -> Label<'_> {
+    pub(super) fn label(&self, index: usize) -> Label<'_> {
         Label {
             number: index + 1,
             device: &self.views[index].card.device,
@@ -260,28 +270,13 @@ impl Run<'_> {
         }
     }
 
-    /// Burns what is due, one card after the other, and tells how each card ended.
+    /// Burns what is due, several cards at a time, and tells how each card ended.
     fn burn(&self) -> Result<(Vec<Outcome>, Option<Exit>), CliError> {
         let interrupt = Interrupt::listen()?;
-        let mut outcomes = Vec::new();
-        for index in 0..self.views.len() {
-            let outcome = match self.job(index) {
-                None => self.left_alone(index)?,
-                Some(job) if interrupt.cancel().requested() => {
-                    let outcome = job.not_begun();
-                    self.tell_left_alone(index, &outcome)?;
-                    outcome
-                }
-                Some(job) => {
-                    self.say(|out| summary::burning(out, &self.label(index)))?;
-                    let outcome = burn::burn(&job, self.host, self.settings, interrupt.cancel());
-                    self.say(|out| summary::burned(out, &self.label(index), &outcome))?;
-                    outcome
-                }
-            };
-            self.tell(index, &outcome);
-            outcomes.push(outcome);
-        }
+        let cancel = interrupt.cancel();
+        let outcomes = self.carry_out(Deed::Burn, cancel, |job, sink| {
+            burn::burn(job, self.host, self.settings, cancel, sink)
+        })?;
         let exit = outcomes
             .iter()
             .any(|outcome| outcome.ending == Ending::Interrupted)
@@ -291,45 +286,48 @@ impl Run<'_> {
     }
 
     fn rehearse(&self) -> Result<Vec<Outcome>, CliError> {
-        let mut outcomes = Vec::new();
-        for index in 0..self.views.len() {
-            let outcome = match self.job(index) {
-                None => self.left_alone(index)?,
-                Some(job) => {
-                    let outcome = burn::rehearse(&job, self.host, self.settings);
-                    self.say(|out| summary::steps(out, &self.label(index), &outcome))?;
-                    outcome
-                }
-            };
-            self.tell(index, &outcome);
-            outcomes.push(outcome);
-        }
-        Ok(outcomes)
+        self.carry_out(Deed::Rehearse, &Cancel::new(), |job, _| {
+            burn::rehearse(job, self.host, self.settings)
+        })
+    }
+
+    fn carry_out(
+        &self,
+        deed: Deed,
+        cancel: &Cancel,
+        work: impl Fn(&Job<'_>, &mut Sink<'_>) -> Outcome + Sync,
+    ) -> Result<Vec<Outcome>, CliError> {
+        let jobs = self.args.jobs.map_or(MOST_JOBS, usize::from);
+        fleet::carry_out(self, deed, jobs, cancel, work)
     }
 
     fn declined(&self) -> Result<Vec<Outcome>, CliError> {
         self.say(|out| writeln!(out, "No updates performed"))?;
         (0..self.views.len())
-            .map(|index| match self.job(index) {
-                None => self.left_alone(index),
+            .map(|card| match self.job(card) {
+                None => self.left_alone(card),
                 Some(job) => Ok(job.declined()),
             })
             .collect()
     }
 
-    fn left_alone(&self, index: usize) -> Result<Outcome, CliError> {
-        let card = &self.survey.cards[index];
-        let outcome = burn::settled(self.views[index].decision, card, &self.offers.offers);
-        self.tell_left_alone(index, &outcome)?;
+    fn left_alone(&self, card: usize) -> Result<Outcome, CliError> {
+        let outcome = self.settled(card);
+        self.say(|out| summary::not_burned(out, &self.label(card), &self.views[card], &outcome))?;
         Ok(outcome)
     }
 
-    fn tell_left_alone(&self, index: usize, outcome: &Outcome) -> Result<(), CliError> {
-        self.say(|out| summary::not_burned(out, &self.label(index), &self.views[index], outcome))
+    /// The outcome of a card that is not due.
+    pub(super) fn settled(&self, card: usize) -> Outcome {
+        let decision = self.views[card].decision;
+        burn::settled(decision, &self.survey.cards[card], &self.offers.offers)
     }
 
     /// A line for people, at once.
-    fn say(&self, print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+    pub(super) fn say(
+        &self,
+        print: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CliError> {
         if self.is_text() {
             let mut out = io::stdout().lock();
             ignore_closed_pipe(print(&mut out).and_then(|()| out.flush()))?;
@@ -339,7 +337,7 @@ impl Run<'_> {
 
     /// What failed or was refused, on stderr. That there is no image is told once for all cards
     /// where it is so for all.
-    fn tell(&self, index: usize, outcome: &Outcome) {
+    pub(super) fn tell(&self, index: usize, outcome: &Outcome) {
         let CardView { card, decision, .. } = &self.views[index];
         if self.unmatched.is_none() || !has_no_image(decision) {
             super::tell_outcome(self.settings, &card.device, outcome);

@@ -49,7 +49,9 @@ pub struct Label<'a> {
 }
 
 impl Label<'_> {
-    fn prefix(&self) -> String {
+    /// What begins a line about the card: nothing when it is the only one.
+    #[must_use]
+    pub fn prefix(&self) -> String {
         if self.only {
             String::new()
         } else {

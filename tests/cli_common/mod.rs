@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use cxfw::lab::host::{BridgeSpec, HostSpec};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,6 +64,22 @@ impl TestLab {
             .unwrap();
         assert!(copied.success());
         Self { dir }
+    }
+
+    /// A lab of this host.
+    pub fn of(host: &HostSpec) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let description = dir.path().join("host.json");
+        fs::write(&description, serde_json::to_vec(host).unwrap()).unwrap();
+        let lab = Self { dir };
+        let made = lab.run(&[
+            OsStr::new("lab"),
+            OsStr::new("new"),
+            OsStr::new("--host"),
+            description.as_os_str(),
+        ]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        lab
     }
 
     /// The lab's folder.
@@ -163,3 +180,43 @@ pub fn old_lx_image(psid: &str) -> Vec<u8> {
     let version = FwVersion::new(14, 20, 1030);
     build_image(&ImageSpec::new(model, Psid::new(psid).unwrap(), version)).unwrap()
 }
+
+/// A host of `count` ConnectX-4 Lx of one board on buses of their own, 0x20 and up, with a small
+/// image on offer for it. A config cycle takes `cycle` nanoseconds.
+pub fn equal_cards(count: u8, cycle: u64) -> HostSpec {
+    let mut host = HostSpec::default_host().unwrap();
+    let board = "MT_2420110034";
+    let model = host.cards.iter().find(|card| card.psid.as_str() == board);
+    let mut model = model.unwrap().clone();
+    model.cycle_delay_ns = cycle;
+    model.firmware.code_size = SMALL_CODE;
+    host.offers.retain(|offer| offer.psid.as_str() == board);
+    host.offers[0].firmware.code_size = SMALL_CODE;
+    let root = host.bridge_to(0, model.address.bus).unwrap().clone();
+    host.adapters.clear();
+    host.bridges.clear();
+    host.cards.clear();
+    for number in 0..count {
+        let bus = 0x20 + number;
+        let mut card = model.clone();
+        card.name = format!("card-{number}");
+        card.address.bus = bus;
+        card.serial = format!("MT2000X{number:05}");
+        card.mac = format!("0c42a100{number:02x}00").parse().unwrap();
+        card.guid = format!("0c42a1030000{number:02x}00").parse().unwrap();
+        for (port, function) in card.functions.iter_mut().enumerate() {
+            function.net = vec![format!("enp{bus}s0f{port}np{port}")];
+            function.rdma = Some(format!("mlx5_{}", usize::from(number) * 2 + port));
+        }
+        host.cards.push(card);
+        host.bridges.push(BridgeSpec {
+            address: format!("0000:00:{number:02x}.0").parse().unwrap(),
+            secondary_bus: bus,
+            ..root.clone()
+        });
+    }
+    host
+}
+
+/// Bytes of code in a small image.
+const SMALL_CODE: u64 = 0x4000;
