@@ -19,7 +19,9 @@ use cxfw::bytes::ByteSource;
 use cxfw::identity::Psid;
 use cxfw::image;
 use cxfw::lab::build::{ImageSpec, Slot, flash_contents};
-use cxfw::lab::chip::{Boot, Chip, ChipSpec, FunctionSpec, LinkSpec, Violations, VpdSpec};
+use cxfw::lab::chip::{
+    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, Violations, VpdSpec,
+};
 use cxfw::model::{self, ImageFormat};
 use cxfw::registers::mqis::InfoType;
 use cxfw::registers::{Mcam, Mcc, Mcda, Mgir, Mqis, Register};
@@ -48,6 +50,7 @@ fn chip(hw_id: u16, folder: &Path) -> Arc<Chip> {
         flash_size: FLASH_SIZE,
         jedec_id: 0xef_4018,
         secure: false,
+        boot_rule: BootRule::default(),
         oldest_version: None,
         icmd_busy_polls: 1,
         cycle_delay_ns: 0,

@@ -18,7 +18,9 @@ use cxfw::flash::lock::CardLock;
 use cxfw::identity::Psid;
 use cxfw::image::query_flash;
 use cxfw::lab::build::{ImageSpec, Security, Slot, build_image, flash_contents};
-use cxfw::lab::chip::{Boot, Chip, ChipSpec, FunctionSpec, LinkSpec, Violations, VpdSpec};
+use cxfw::lab::chip::{
+    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, Violations, VpdSpec,
+};
 use cxfw::model::{self, Model};
 use cxfw::registers::Mgir;
 use cxfw::sys::Roots;
@@ -49,6 +51,7 @@ fn chip(dir: &Path, model: &Model, secure: bool, oldest_version: Option<[u16; 3]
         flash_size: FLASH,
         jedec_id: 0xef_4018,
         secure,
+        boot_rule: BootRule::default(),
         oldest_version,
         icmd_busy_polls: 2,
         cycle_delay_ns: 0,

@@ -1,19 +1,20 @@
 //! Boot: which of the images in the flash runs.
 //!
-//! The boot ROM tries the start positions in order and takes the lowest one whose image checks
-//! out as a whole (witness: assumptions that worked); when there is none the chip is in flash
-//! recovery. What runs is written down in `boot.json`, so that the firmware goes on answering as
+//! The boot ROM tries the start positions in order and takes the image its rule
+//! ([`BootRule`]) leads to, if it checks out as a whole; else the chip is in flash recovery. What
+//! runs is written down in `boot.json`, so that the firmware goes on answering as
 //! itself while the flash changes under it.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::image::marker::START_POSITIONS;
+use crate::image::marker::{self, START_POSITIONS};
 use crate::image::{self, HwId, ImageInfo, Layout, SecurityAttribute, Uid, Uids};
 use crate::model::ImageFormat;
 
 use super::cells::Cell;
+use super::spec::BootRule;
 use super::view::OneImage;
 use super::{Chip, ChipError, Cycle, Power};
 
@@ -131,7 +132,8 @@ impl Chip {
         let cycle = self.cycle()?;
         cycle.cells.set(Cell::Power, Power::Off as u32);
         cycle.cells.clear_volatile();
-        let boot = cycle.first_good_image().map_or(Boot::Recovery, |good| {
+        cycle.end_accidents();
+        let boot = cycle.image_to_boot().map_or(Boot::Recovery, |good| {
             Boot::Running(Box::new(cycle.running_facts(&good)))
         });
         self.write_boot_file(&boot)?;
@@ -217,7 +219,7 @@ impl Cycle<'_> {
         {
             return Arc::clone(next);
         }
-        let next = self.first_good_image().map_or_else(
+        let next = self.image_to_boot().map_or_else(
             || Arc::clone(running),
             |good| Arc::new(self.running_facts(&good)),
         );
@@ -242,13 +244,28 @@ impl Cycle<'_> {
         remembered
     }
 
-    /// The lowest image that checks out and is for this chip.
-    fn first_good_image(&self) -> Option<GoodImage> {
-        START_POSITIONS.iter().find_map(|&start| {
-            let source = OneImage::new(&self.chip.flash, start);
-            let good = examine(&source, self.model.format, start)?;
-            good.info.supports(self.hardware()).then_some(good)
-        })
+    /// The image the boot rule leads to; it checks out and is for this chip.
+    fn image_to_boot(&self) -> Option<GoodImage> {
+        match self.spec.boot_rule {
+            BootRule::LowestGood => START_POSITIONS
+                .into_iter()
+                .find_map(|start| self.good_image(start)),
+            BootRule::FirstPattern => {
+                let pattern = marker::of(self.model.format);
+                let length = u32::try_from(pattern.len()).unwrap_or(0);
+                let first = START_POSITIONS.into_iter().find(|&start| {
+                    u32::try_from(start).is_ok_and(|at| self.flash.read(at, length) == pattern)
+                })?;
+                self.good_image(first)
+            }
+        }
+    }
+
+    /// The image at a start position, if there is one that checks out and is for this chip.
+    fn good_image(&self, start: u64) -> Option<GoodImage> {
+        let source = OneImage::new(&self.chip.flash, start);
+        let good = examine(&source, self.model.format, start)?;
+        good.info.supports(self.hardware()).then_some(good)
     }
 
     /// This chip, as images name it.

@@ -5,10 +5,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::flash::PAGE;
 use super::map::Map;
 
 /// Layout of the file; another one belongs to another version of the program.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Most functions a chip can have.
 pub const FUNCTIONS: usize = 8;
@@ -26,6 +27,11 @@ const MAILBOX_CELLS: usize = (MAILBOX_BYTES / 4) as usize;
 const SCRATCH_BASE: usize = 0x300;
 /// Read-write registers of CR space that do nothing but keep their value.
 pub const SCRATCH_CELLS: usize = 0x20;
+const PAGE_BASE: usize = SCRATCH_BASE + SCRATCH_CELLS;
+const PAGE_CELLS: usize = (PAGE / 4) as usize;
+const REGISTER_BASE: usize = 0x380;
+/// Access registers that are counted one by one.
+pub const REGISTER_COUNTERS: usize = 0x40;
 
 /// One dword of the chip's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +84,23 @@ pub enum Cell {
     PageWrap,
     /// Erase of an address that is not the start of its block.
     UnalignedErase,
+
+    /// What is broken: flags of [`super::faults`]. 0 = nothing, which every config cycle looks at.
+    Faults,
+    /// The accident that is armed, its code.
+    FaultAccident,
+    /// What is counted until it strikes, the unit's code.
+    FaultUnit,
+    /// How many are left; the accident strikes at the one that makes it 0.
+    FaultCountdown,
+    /// Instruction the firmware refuses.
+    FaultInstruction,
+    /// Error code it refuses it with.
+    FaultErrorCode,
+    /// One read in so many has a wrong bit.
+    FaultReadInterval,
+    /// Reads left until the next one.
+    FaultReadsLeft,
 
     /// ICMD control dword, busy bit excluded.
     IcmdControl,
@@ -279,11 +302,46 @@ impl Cells {
         self.store(SCRATCH_BASE + index, value);
     }
 
-    /// Clears what a power cycle clears: everything but the lock, the generations and the
-    /// instruments.
+    /// Fills the page buffer of the flash part with ones.
+    pub fn blank_page(&self) {
+        for index in 0..PAGE_CELLS {
+            self.store(PAGE_BASE + index, u32::MAX);
+        }
+    }
+
+    /// Puts a byte into the page buffer, at `offset` modulo the page.
+    pub fn set_page_byte(&self, offset: u32, byte: u8) {
+        let offset = (offset % PAGE) as usize;
+        let cell = PAGE_BASE + offset / 4;
+        let mut dword = self.load(cell).to_be_bytes();
+        dword[offset % 4] = byte;
+        self.store(cell, u32::from_be_bytes(dword));
+    }
+
+    /// The page buffer.
+    pub fn page(&self) -> [u8; PAGE as usize] {
+        let mut page = [0; PAGE as usize];
+        for (index, bytes) in page.chunks_exact_mut(4).enumerate() {
+            bytes.copy_from_slice(&self.load(PAGE_BASE + index).to_be_bytes());
+        }
+        page
+    }
+
+    /// How often register `index`, below [`REGISTER_COUNTERS`], was accessed.
+    pub fn register_count(&self, index: usize) -> u32 {
+        self.load(REGISTER_BASE + index)
+    }
+
+    /// Sets that number.
+    pub fn set_register_count(&self, index: usize, value: u32) {
+        self.store(REGISTER_BASE + index, value);
+    }
+
+    /// Clears what a power cycle clears: everything but the lock, the generations, the
+    /// instruments and the faults.
     pub fn clear_volatile(&self) {
         let single = Cell::IcmdControl as usize..Cell::End as usize;
-        let blocks = FUNCTION_BASE..SCRATCH_BASE + SCRATCH_CELLS;
+        let blocks = FUNCTION_BASE..PAGE_BASE + PAGE_CELLS;
         for cell in single.chain(blocks) {
             self.store(cell, 0);
         }
@@ -305,7 +363,8 @@ const _: () = {
     assert!((FunctionCell::End as usize) <= FUNCTION_STRIDE);
     assert!(FUNCTION_BASE + FUNCTIONS * FUNCTION_STRIDE <= MAILBOX_BASE);
     assert!(MAILBOX_BASE + MAILBOX_CELLS <= SCRATCH_BASE);
-    assert!(((SCRATCH_BASE + SCRATCH_CELLS) * 4) as u64 <= FILE_BYTES);
+    assert!(PAGE_BASE + PAGE_CELLS <= REGISTER_BASE);
+    assert!(((REGISTER_BASE + REGISTER_COUNTERS) * 4) as u64 <= FILE_BYTES);
 };
 
 #[cfg(test)]
@@ -323,13 +382,20 @@ mod tests {
         cells.set_mailbox(MAILBOX_BYTES - 4, 9);
         cells.set_mailbox(MAILBOX_BYTES, 9);
         cells.set_scratch(SCRATCH_CELLS - 1, 9);
+        cells.set_page_byte(PAGE - 1, 9);
+        cells.set_register_count(REGISTER_COUNTERS - 1, 9);
+        cells.set(Cell::Faults, 9);
         assert_eq!(cells.mailbox(MAILBOX_BYTES - 4), 9);
+        assert_eq!(cells.page()[PAGE as usize - 1], 9);
         cells.clear_volatile();
         assert_eq!(cells.get(Cell::ConfigReads), 1);
         assert_eq!(cells.get(Cell::UpdateState), 0);
         assert_eq!(cells.function(7, FunctionCell::LegacyAddress), 0);
         assert_eq!(cells.mailbox(MAILBOX_BYTES - 4), 0);
         assert_eq!(cells.scratch(SCRATCH_CELLS - 1), 0);
+        assert_eq!(cells.page(), [0; PAGE as usize]);
+        assert_eq!(cells.register_count(REGISTER_COUNTERS - 1), 9);
+        assert_eq!(cells.get(Cell::Faults), 9);
     }
 
     #[test]

@@ -84,7 +84,9 @@ impl Function {
             return Err(fail("no dword of configuration space".to_owned()));
         }
         self.pace.cycle();
-        self.chip.cycle().map_err(|held| fail(held.to_string()))
+        let cycle = self.chip.cycle().map_err(|held| fail(held.to_string()))?;
+        cycle.note_config_cycle();
+        Ok(cycle)
     }
 
     /// The function's fixed dwords, or `None` when it does not answer: no power, or a secondary

@@ -171,10 +171,12 @@ impl Cycle<'_> {
             CORE_CLOCK if !legacy => Some(CORE_CLOCK_VALUE),
             _ => {
                 let semaphore = self.hardware_semaphore(address)?;
+                if self.cells.get(semaphore) != 0 {
+                    return Some(TAKEN);
+                }
                 // reading a free one takes it
-                let taken = self.cells.get(semaphore);
                 self.cells.set(semaphore, TAKEN);
-                Some(taken)
+                Some(0)
             }
         }
     }

@@ -4,6 +4,7 @@
 use crate::model::GatewayLayout;
 
 use super::cells::Cell;
+use super::faults::Part;
 use super::flash::{PAGE, SECTOR, SUBSECTOR};
 use super::{Cycle, Power};
 
@@ -12,6 +13,9 @@ const BUSY: u32 = 1 << 30;
 
 /// Status reads for which the part shows write in progress after a program or erase.
 const WRITE_IN_PROGRESS_READS: u32 = 2;
+/// Status register 1 of a protected part: the block protection bits, and the bit that makes the
+/// protection pin count (burn 8.5).
+const PROTECTED: u8 = 0x9c;
 /// Most bytes of one beat.
 const BEAT: u32 = 16;
 
@@ -181,13 +185,16 @@ impl Cycle<'_> {
 
     /// Command register read. Where it holds the lock, reading it free takes it (burn 8.2).
     fn read_command(&self) -> u32 {
-        let command = self.cells.get(Cell::GatewayCommand);
+        let busy = if self.hangs(Part::Gateway) { BUSY } else { 0 };
+        let command = self.cells.get(Cell::GatewayCommand) | busy;
         if self.cr.gateway.lock_by_semaphore {
             return command;
         }
-        let locked = self.cells.get(Cell::GatewayLock) != 0;
+        if self.cells.get(Cell::GatewayLock) != 0 {
+            return command | LOCK;
+        }
         self.cells.set(Cell::GatewayLock, 1);
-        command | if locked { LOCK } else { 0 }
+        command
     }
 
     /// Command register written: the busy bit starts the command, which is done at once.
@@ -204,7 +211,9 @@ impl Cycle<'_> {
             {
                 cells.count(Cell::CacheReplacementOn);
             }
-            self.spi_beat(value);
+            if !self.hangs(Part::Gateway) {
+                self.spi_beat(value);
+            }
         }
         if !self.cr.gateway.lock_by_semaphore && value & LOCK == 0 {
             cells.set(Cell::GatewayLock, 0);
@@ -264,14 +273,12 @@ impl Cycle<'_> {
     fn flash_beat(&self, beat: &Beat) -> u32 {
         let cells = &self.cells;
         if beat.opcode == opcode::READ_STATUS {
-            let busy = u32::from(cells.count_down(Cell::SpiBusy));
-            let enabled = cells.get(Cell::SpiWriteEnabled) << 1;
-            self.put_data(&[u8::try_from(busy | enabled).unwrap_or(0)]);
+            self.put_data(&[self.part_status()]);
         } else if cells.get(Cell::SpiBusy) > 0 {
             // a busy part hears nothing but status reads
             self.put_data(&[0xff; BEAT as usize]);
         } else if opcode::READ.contains(&beat.opcode) {
-            self.put_data(&self.flash.read(beat.address, beat.length));
+            self.put_data(&self.read_part(beat.address, beat.length));
             return beat.address.wrapping_add(beat.length);
         } else if opcode::PROGRAM.contains(&beat.opcode) {
             return self.program_beat(beat);
@@ -296,11 +303,25 @@ impl Cycle<'_> {
         beat.address
     }
 
-    /// A beat of a page program; the address wraps inside its page.
+    /// Status register 1: write in progress, write enable latch, protection bits.
+    fn part_status(&self) -> u8 {
+        let cells = &self.cells;
+        let busy = cells.count_down(Cell::SpiBusy) || self.hangs(Part::Flash);
+        let protected = if self.is_write_protected() {
+            PROTECTED
+        } else {
+            0
+        };
+        let enabled = cells.get(Cell::SpiWriteEnabled) != 0;
+        u8::from(busy) | (u8::from(enabled) << 1) | protected
+    }
+
+    /// A beat of a page program; the address wraps inside its page. The part fills its page
+    /// buffer beat by beat and programs it when chip select is dropped.
     fn program_beat(&self, beat: &Beat) -> u32 {
         let cells = &self.cells;
         if beat.first {
-            cells.count(Cell::FlashPrograms);
+            cells.blank_page();
             if cells.get(Cell::SpiWriteEnabled) == 0 {
                 cells.count(Cell::NoWriteEnable);
             }
@@ -310,16 +331,13 @@ impl Cycle<'_> {
         if start + beat.length > PAGE {
             cells.count(Cell::PageWrap);
         }
-        if cells.get(Cell::SpiWriteEnabled) != 0 {
-            let bytes = self.data(beat.length);
-            let room = usize::try_from(PAGE - start).unwrap_or(0).min(bytes.len());
-            let (here, wrapped) = bytes.split_at(room);
-            self.program_flash(beat.address, here);
-            self.program_flash(page, wrapped);
-            if beat.last {
-                cells.set(Cell::SpiWriteEnabled, 0);
-                cells.set(Cell::SpiBusy, WRITE_IN_PROGRESS_READS);
-            }
+        for (offset, byte) in (start..).zip(self.data(beat.length)) {
+            cells.set_page_byte(offset, byte);
+        }
+        if beat.last && cells.get(Cell::SpiWriteEnabled) != 0 {
+            self.program_flash(page, &cells.page());
+            cells.set(Cell::SpiWriteEnabled, 0);
+            cells.set(Cell::SpiBusy, WRITE_IN_PROGRESS_READS);
         }
         page + (start + beat.length) % PAGE
     }
@@ -359,21 +377,6 @@ impl Cycle<'_> {
             dword[..chunk.len()].copy_from_slice(chunk);
             self.cells.set(cell, u32::from_be_bytes(dword));
         }
-    }
-
-    /// Programs flash, for firmware and gateway alike: counts what would have needed an erase.
-    pub(super) fn program_flash(&self, address: u32, bytes: &[u8]) {
-        if !self.flash.program(address, bytes) {
-            self.cells.count(Cell::NeedsErase);
-        }
-        self.cells.count(Cell::FlashChanges);
-    }
-
-    /// Erases a block, for firmware and gateway alike.
-    pub(super) fn erase_flash(&self, address: u32, size: u32) {
-        self.flash.erase(address, size);
-        self.cells.count(Cell::FlashErases);
-        self.cells.count(Cell::FlashChanges);
     }
 }
 

@@ -4,6 +4,7 @@ use crate::bytes::{bits, with_bits};
 
 use super::Cycle;
 use super::cells::{Cell, MAILBOX_BYTES};
+use super::faults::Part;
 
 const BUSY: u32 = 1;
 /// The one opcode this firmware has: access register.
@@ -52,8 +53,8 @@ pub enum TlvStatus {
 impl Cycle<'_> {
     /// Control dword read. A command shows busy for the first reads after it was started.
     pub(super) fn icmd_control(&self) -> u32 {
-        let busy = u32::from(self.cells.count_down(Cell::IcmdBusy));
-        self.cells.get(Cell::IcmdControl) | (busy * BUSY)
+        let busy = self.cells.count_down(Cell::IcmdBusy) || self.hangs(Part::Firmware);
+        self.cells.get(Cell::IcmdControl) | (u32::from(busy) * BUSY)
     }
 
     /// Control dword written; the busy bit starts the command. A command under way cannot be
@@ -84,10 +85,14 @@ impl Cycle<'_> {
     /// Answers the access-register frame in the mailbox, in place.
     fn access_register_frame(&self) {
         let cells = &self.cells;
-        cells.count(Cell::RegisterAccesses);
         let operation = cells.mailbox(0);
         let request = cells.mailbox(4);
-        let status = match self.answer_frame(operation, request) {
+        let id = u16::try_from(bits(request, 31, 16)).unwrap_or(0);
+        self.count_register(id);
+        if !self.note_register() {
+            return;
+        }
+        let status = match self.answer_frame(operation, request, id) {
             Ok(()) => 0,
             Err(status) => status as u32,
         };
@@ -95,7 +100,7 @@ impl Cycle<'_> {
         cells.set_mailbox(4, with_bits(request, 15, 15, 1));
     }
 
-    fn answer_frame(&self, operation: u32, request: u32) -> Result<(), TlvStatus> {
+    fn answer_frame(&self, operation: u32, request: u32, id: u16) -> Result<(), TlvStatus> {
         let cells = &self.cells;
         if bits(operation, 31, 27) != OPERATION_TLV || bits(operation, 26, 16) != OPERATION_DWORDS {
             return Err(TlvStatus::UnknownTlv);
@@ -121,7 +126,6 @@ impl Cycle<'_> {
             .step_by(4)
             .flat_map(|offset| cells.mailbox(offset).to_be_bytes())
             .collect();
-        let id = u16::try_from(bits(request, 31, 16)).unwrap_or(0);
         // a register that fails can still say why
         let answer = self.answer_register(id, method, &mut image);
         for (offset, dword) in (HEADER..end).step_by(4).zip(image.chunks_exact(4)) {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::cells::Cell;
-use super::{Chip, ChipError};
+use super::firmware::{self, KnownRegister};
+use super::{Chip, ChipError, Cycle};
 
 /// A struct of counters, each kept in a cell.
 macro_rules! counters {
@@ -72,6 +73,31 @@ counters! {
     }
 }
 
+impl Counters {
+    /// Config reads and writes.
+    #[must_use]
+    pub fn config_cycles(&self) -> u64 {
+        u64::from(self.config_reads) + u64::from(self.config_writes)
+    }
+
+    /// Pages programmed and blocks erased.
+    #[must_use]
+    pub const fn flash_operations(&self) -> u32 {
+        self.flash_erases.wrapping_add(self.flash_programs)
+    }
+}
+
+/// Accesses to one access register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RegisterCount {
+    /// Its id; `None` for all ids this firmware does not have, together.
+    pub id: Option<u16>,
+    /// Its name; `unknown` for those.
+    pub name: &'static str,
+    /// How many.
+    pub count: u32,
+}
+
 impl Chip {
     /// What went by.
     #[must_use]
@@ -85,6 +111,23 @@ impl Chip {
         Violations::read(self)
     }
 
+    /// Accesses by register, those that were not used left out.
+    #[must_use]
+    pub fn register_counts(&self) -> Vec<RegisterCount> {
+        let known = firmware::known_registers()
+            .enumerate()
+            .map(|(index, KnownRegister { id, name })| (Some(id), name, index));
+        known
+            .chain([(None, "unknown", firmware::UNKNOWN_REGISTER)])
+            .map(|(id, name, index)| RegisterCount {
+                id,
+                name,
+                count: self.cells.register_count(index),
+            })
+            .filter(|register| register.count > 0)
+            .collect()
+    }
+
     /// Sets all counters and violations to zero.
     ///
     /// # Errors
@@ -94,6 +137,21 @@ impl Chip {
         for &cell in Counters::CELLS.iter().chain(Violations::CELLS) {
             cycle.cells.set(cell, 0);
         }
+        for index in 0..=firmware::UNKNOWN_REGISTER {
+            cycle.cells.set_register_count(index, 0);
+        }
         Ok(())
+    }
+}
+
+impl Cycle<'_> {
+    /// Counts an access to the register `id`.
+    pub(super) fn count_register(&self, id: u16) {
+        self.cells.count(Cell::RegisterAccesses);
+        let index = firmware::known_registers()
+            .position(|register| register.id == id)
+            .unwrap_or(firmware::UNKNOWN_REGISTER);
+        let count = self.cells.register_count(index).wrapping_add(1);
+        self.cells.set_register_count(index, count);
     }
 }

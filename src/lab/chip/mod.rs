@@ -8,11 +8,12 @@
 //!
 //! From outside in: [`config`] finds a register of configuration space, [`vsec`] the address
 //! space behind it, [`cr`] and [`gateway`] or [`icmd`] the thing addressed, [`firmware`] answers
-//! access registers, [`boot`] decides which firmware that is. What tools must never do to a card
-//! is done, and counted ([`Violations`]).
+//! access registers, [`boot`] decides which firmware that is, [`faults`] breaks any of it. What
+//! tools must never do to a card is done, and counted ([`Violations`]).
 
 pub mod boot;
 pub mod config;
+pub mod faults;
 pub mod spec;
 pub mod vpd;
 
@@ -26,6 +27,7 @@ mod instruments;
 mod lock;
 mod map;
 mod pace;
+mod part;
 mod view;
 mod vsec;
 
@@ -33,9 +35,10 @@ mod vsec;
 mod tests;
 
 pub use boot::{Boot, Running};
-pub use instruments::{Counters, Violations};
+pub use faults::Fault;
+pub use instruments::{Counters, RegisterCount, Violations};
 pub use map::MapError;
-pub use spec::{ChipSpec, FunctionSpec, LinkSpec};
+pub use spec::{BootRule, ChipSpec, FunctionSpec, LinkSpec};
 pub use vpd::VpdSpec;
 
 use std::path::{Path, PathBuf};
@@ -95,6 +98,12 @@ pub enum ChipError {
         /// Bytes of flash.
         size: u32,
     },
+    /// A fault that this chip cannot have.
+    #[error("cannot break that: {reason}")]
+    CannotBreak {
+        /// Why not.
+        reason: String,
+    },
     /// What booted could not be kept in `boot.json`.
     #[error("cannot {action} {}: {source}", path.display())]
     BootFile {
@@ -110,7 +119,7 @@ pub enum ChipError {
 /// Whether and what a chip runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Power {
-    /// Nothing answers: never booted, or killed while booting.
+    /// Nothing answers: never booted, killed while booting, or an accident.
     Off = 0,
     /// Firmware runs.
     Running = 1,

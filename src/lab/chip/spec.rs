@@ -46,6 +46,19 @@ impl Default for LinkSpec {
     }
 }
 
+/// How the boot ROM finds the image to run. Which one a real chip follows is not documented
+/// (burn 12), so a lab has both, and a burn must be safe under either.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BootRule {
+    /// The lowest start position whose image checks out.
+    #[default]
+    LowestGood,
+    /// The lowest start position with a start pattern: when the image there does not check out,
+    /// no other is looked for.
+    FirstPattern,
+}
+
 /// A chip of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +83,9 @@ pub struct ChipSpec {
     /// Firmware must be secure; it then refuses flash access (burn 8.7) and unsigned images.
     #[serde(default)]
     pub secure: bool,
+    /// How the boot ROM finds the image to run.
+    #[serde(default)]
+    pub boot_rule: BootRule,
     /// Oldest firmware version the running firmware accepts, `[major, minor, subminor]`.
     #[serde(default)]
     pub oldest_version: Option<[u16; 3]>,

@@ -3,6 +3,7 @@
 //! the chip's.
 
 use super::cells::{Cell, FunctionCell, MAILBOX_BYTES};
+use super::faults::Part;
 use super::{Cycle, Power};
 
 /// A register of the capability: its byte offset.
@@ -157,6 +158,11 @@ impl Cycle<'_> {
     /// Address dword written: flag 0 reads and sets the flag, flag 1 writes and clears it.
     fn transfer(&self, function: usize, value: u32) {
         let cells = &self.cells;
+        if self.hangs(Part::Capability) {
+            // nothing is done, and the flag stays as it was written
+            cells.set_function(function, FunctionCell::Address, value);
+            return;
+        }
         let address = value & ADDRESS & !3;
         let write = value & FLAG != 0;
         let done = if write { 0 } else { FLAG };

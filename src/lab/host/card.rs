@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{HostError, PciId, PcieLink, as_text, model};
 use crate::identity::{Guid, Mac, Psid};
 use crate::lab::build::{Addresses, DeviceData, ImageSpec, Rom, RomKind, Security, Slot};
-use crate::lab::chip::{ChipSpec, FunctionSpec, LinkSpec, VpdSpec};
+use crate::lab::chip::{BootRule, ChipSpec, FunctionSpec, LinkSpec, VpdSpec};
 use crate::model::{ImageFormat, Model};
 use crate::pci::Address;
 use crate::version::{Date, FwVersion};
@@ -68,6 +68,9 @@ pub struct CardSpec {
     /// Only signed firmware runs, and the firmware locks the flash.
     #[serde(default)]
     pub secure: bool,
+    /// How its boot ROM finds the image to run.
+    #[serde(default)]
+    pub boot_rule: BootRule,
     /// NUMA node; -1 = unknown.
     #[serde(default)]
     pub numa_node: i32,
@@ -279,6 +282,7 @@ impl CardSpec {
             flash_size: self.flash.size,
             jedec_id: WINBOND | self.flash.size.ilog2(),
             secure: self.secure,
+            boot_rule: self.boot_rule,
             oldest_version: None,
             icmd_busy_polls: 1,
             cycle_delay_ns: self.cycle_delay_ns,

@@ -51,10 +51,10 @@ impl Firmware<'_> {
                 return Err(TlvStatus::BadParameter);
             }
             if method == Method::Write {
+                self.flash_is_writable()?;
                 self.cycle.program_flash(request.address, &request.data);
-                self.cycle.cells.count(Cell::FlashPrograms);
             }
-            request.data = self.cycle.flash.read(request.address, length);
+            request.data = self.cycle.read_part(request.address, length);
             Ok(request)
         })
     }
@@ -79,19 +79,39 @@ impl Firmware<'_> {
                 self.cycle.cells.count(Cell::UnalignedErase);
                 return Err(TlvStatus::BadParameter);
             }
+            self.flash_is_writable()?;
             self.cycle.erase_flash(request.address, size);
             Ok(request)
         })
     }
 
-    /// No protection, quad mode or dummy cycles to set.
+    /// All of the flash is write-protected, or nothing; no quad mode or dummy cycles. Nothing can
+    /// be set.
     pub(super) fn mfmc(&self, method: Method, image: &mut [u8]) -> Result<(), TlvStatus> {
         read_only(method)?;
         self.flash_is_open()?;
         reply(image, |request: Mfmc| {
             one_flash(request.flash_select)?;
-            Ok(Mfmc::default())
+            if !self.cycle.is_write_protected() {
+                return Ok(Mfmc::default());
+            }
+            let sectors = self.cycle.spec.flash_size / SECTOR;
+            Ok(Mfmc {
+                wrp_en: true,
+                wrp_block_count: u8::try_from(sectors.ilog2()).unwrap_or(0),
+                block_size: 1,
+                sector_protect_size: u8::try_from(sectors.min(0x3f)).unwrap_or(0),
+                ..Mfmc::default()
+            })
         })
+    }
+
+    fn flash_is_writable(&self) -> Result<(), TlvStatus> {
+        if self.cycle.is_write_protected() {
+            Err(TlvStatus::BadParameter)
+        } else {
+            Ok(())
+        }
     }
 
     fn flash_is_open(&self) -> Result<(), TlvStatus> {

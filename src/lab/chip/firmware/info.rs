@@ -8,7 +8,7 @@ use crate::version::Date;
 use super::super::boot::RunningRom;
 use super::super::icmd::{Method, TlvStatus};
 use super::super::{cells::Cell, seconds};
-use super::{Firmware, REGISTERS, read_only, reply};
+use super::{Firmware, known_registers, read_only, reply};
 
 /// MCAM features that are true here: the reset state of MFRL is valid.
 const FEATURES: &[u16] = &[21];
@@ -71,9 +71,8 @@ impl Firmware<'_> {
                 feature_group: request.feature_group,
                 ..Mcam::default()
             };
-            let with_registers = REGISTERS
-                .iter()
-                .fold(blank, |mcam, &(id, _)| mcam.with_register(id));
+            let with_registers =
+                known_registers().fold(blank, |mcam, known| mcam.with_register(known.id));
             let features = if request.feature_group == 0 {
                 FEATURES
             } else {

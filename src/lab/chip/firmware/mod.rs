@@ -20,7 +20,7 @@ use crate::registers::{
 
 use super::Cycle;
 use super::boot::Running;
-use super::cells::Cell;
+use super::cells::{Cell, REGISTER_COUNTERS};
 use super::icmd::{Method, TlvStatus};
 
 /// The firmware at work, for one register.
@@ -32,18 +32,30 @@ struct Firmware<'a> {
 /// Answers a register image in place.
 type Answer = fn(&Firmware<'_>, Method, &mut [u8]) -> Result<(), TlvStatus>;
 
+/// A register this firmware has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KnownRegister {
+    /// Register id.
+    pub id: u16,
+    /// Name in the register manual.
+    pub name: &'static str,
+}
+
 /// Pairs each register with the method that answers it.
 macro_rules! registers {
     ($($register:ident => $answer:ident,)*) => {
         &[$((
-            $register::ID,
+            KnownRegister {
+                id: $register::ID,
+                name: $register::NAME,
+            },
             |firmware, method, image| firmware.$answer(method, image),
         ),)*]
     };
 }
 
 /// Every register of this firmware.
-const REGISTERS: &[(u16, Answer)] = registers! {
+const REGISTERS: &[(KnownRegister, Answer)] = registers! {
     Mgir => mgir,
     Mcam => mcam,
     Mqis => mqis,
@@ -63,6 +75,15 @@ const REGISTERS: &[(u16, Answer)] = registers! {
     Mvts => mvts,
     Mlock => mlock,
 };
+
+/// The registers this firmware has; where each stands is where its accesses are counted.
+pub(super) fn known_registers() -> impl Iterator<Item = KnownRegister> {
+    REGISTERS.iter().map(|(register, _)| *register)
+}
+
+/// Where accesses to registers that this firmware does not have are counted.
+pub(super) const UNKNOWN_REGISTER: usize = REGISTERS.len();
+const _: () = assert!(UNKNOWN_REGISTER < REGISTER_COUNTERS);
 
 impl Firmware<'_> {
     fn get(&self, cell: Cell) -> u32 {
@@ -85,7 +106,7 @@ impl Cycle<'_> {
         let running = self.running().ok_or(TlvStatus::NotAvailable)?;
         let (_, answer) = REGISTERS
             .iter()
-            .find(|(known, _)| *known == id)
+            .find(|(known, _)| known.id == id)
             .ok_or(TlvStatus::NotSupported)?;
         let firmware = Firmware {
             cycle: self,

@@ -143,6 +143,9 @@ impl Firmware<'_> {
     }
 
     fn instruct(&self, request: &Mcc) -> Result<(), Refusal> {
+        if let Some(code) = self.cycle.refusal_of(request.instruction) {
+            return Err(self.broken_off(code));
+        }
         match request.instruction {
             Instruction::LockUpdateHandle => return self.lock(request.update_handle),
             Instruction::ForceHandleRelease => {
@@ -174,6 +177,14 @@ impl Firmware<'_> {
             }
             _ => Err(ErrorCode::General.into()),
         }
+    }
+
+    /// A fault makes the firmware refuse. Data that came so far is given up.
+    fn broken_off(&self, code: ErrorCode) -> Refusal {
+        if self.state() == ControlState::Download {
+            self.set_state(ControlState::Locked);
+        }
+        Refusal::Update(code)
     }
 
     fn lock(&self, handle: u32) -> Result<(), Refusal> {
@@ -228,6 +239,9 @@ impl Firmware<'_> {
         if size > self.running.room {
             return Err(ErrorCode::NoPlace.into());
         }
+        if self.cycle.is_write_protected() {
+            return Err(ErrorCode::FlashWriteProtected.into());
+        }
         let target = self.other_slot();
         // `room` is whole sectors, so the last one lies inside the slot too
         for block in (0..size).step_by(SECTOR as usize) {
@@ -268,8 +282,8 @@ impl Firmware<'_> {
         let target = self.get(Cell::UpdateTarget);
         let candidate = self.candidate();
         let (marker, rest) = candidate.split_at(candidate.len().min(0x10));
-        // programs the device data entries of FS3; everything else stands already
-        self.cycle.program_flash(target + 0x10, rest);
+        // the device data entries of FS3; everything else stands already
+        self.cycle.program_what_differs(target + 0x10, rest);
         self.cycle.program_flash(target, marker);
         self.cycle.program_flash(self.running.start, &[0; 4]);
         self.set(Cell::UpdateVerified, 0);

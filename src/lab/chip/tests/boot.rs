@@ -57,6 +57,26 @@ fn the_lowest_good_image_boots() {
 }
 
 #[test]
+fn a_rom_that_stops_at_the_first_pattern_boots_nothing_else() {
+    for hw_id in [CONNECTX_4_LX, CONNECTX_5, CONNECTX_3] {
+        let mut spec = chip_spec(hw_id);
+        spec.boot_rule = BootRule::FirstPattern;
+        let card = Card::blank(spec);
+        let old = image_spec(hw_id, "2.40.1000");
+        let slot = 1 << old.slot_log2;
+        card.program(&old, Slot::Second);
+        assert_eq!(card.reboot().start, slot, "the only pattern");
+        card.program(&image_spec(hw_id, "2.42.5000"), Slot::First);
+        assert_eq!(card.reboot().start, 0);
+        let byte = card.chip.read_flash(0x1000, 1).unwrap()[0];
+        card.chip.write_flash(0x1000, &[byte ^ 1]).unwrap();
+        assert_eq!(card.chip.boot().unwrap(), Boot::Recovery);
+        card.chip.write_flash(0, &[0; 4]).unwrap();
+        assert_eq!(card.reboot().start, slot, "a broken pattern is none");
+    }
+}
+
+#[test]
 fn an_image_for_another_chip_does_not_boot() {
     let card = Card::blank(chip_spec(CONNECTX_4_LX));
     card.program(&image_spec(0x209, "12.28.2006"), Slot::First);

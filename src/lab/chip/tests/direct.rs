@@ -3,16 +3,16 @@
 use super::client::CR;
 use super::*;
 
-const BUSY_AND_LOCK: u32 = 0xc000_0000;
-const READ: u32 = 1;
-const COMMAND: u32 = 1 << 2;
-const ADDRESS: u32 = 1 << 3;
-const DATA: u32 = 1 << 4;
-const HOLD: u32 = 1 << 5;
+pub const BUSY_AND_LOCK: u32 = 0xc000_0000;
+pub const READ: u32 = 1;
+pub const COMMAND: u32 = 1 << 2;
+pub const ADDRESS: u32 = 1 << 3;
+pub const DATA: u32 = 1 << 4;
+pub const HOLD: u32 = 1 << 5;
 
 /// A programmer that works through one generation of the gateway.
-struct Gateway {
-    client: Client,
+pub struct Gateway {
+    pub client: Client,
     command: u32,
     address: u32,
     data: u32,
@@ -22,7 +22,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn old(card: &Card) -> Self {
+    pub fn old(card: &Card) -> Self {
         Self {
             client: card.client(),
             command: 0xf_0400,
@@ -33,7 +33,7 @@ impl Gateway {
         }
     }
 
-    fn sixth(card: &Card) -> Self {
+    pub fn sixth(card: &Card) -> Self {
         Self {
             address: 0xf_0420,
             size: |_, bytes| bytes << 8,
@@ -41,7 +41,7 @@ impl Gateway {
         }
     }
 
-    fn seventh(card: &Card) -> Self {
+    pub fn seventh(card: &Card) -> Self {
         Self {
             client: card.client(),
             command: 0x8a_1000,
@@ -55,16 +55,16 @@ impl Gateway {
         }
     }
 
-    fn lock(&self) {
+    pub fn lock(&self) {
         assert_eq!(self.client.read(CR, self.command) >> 31, 0);
         assert_eq!(self.client.read(CR, self.command) >> 31, 1);
     }
 
-    fn unlock(&self) {
+    pub fn unlock(&self) {
         self.client.write(CR, self.command, 0);
     }
 
-    fn beat(&self, opcode: u32, phases: u32, bytes: u32) {
+    pub fn beat(&self, opcode: u32, phases: u32, bytes: u32) {
         let size = if phases & DATA == 0 {
             0
         } else {
@@ -75,34 +75,34 @@ impl Gateway {
         assert_eq!(self.client.read(CR, self.command) >> 30, 2, "done, locked");
     }
 
-    fn set_address(&self, address: u32) {
+    pub fn set_address(&self, address: u32) {
         self.client.write(CR, self.address, address);
     }
 
-    fn take(&self, bytes: usize) -> Vec<u8> {
+    pub fn take(&self, bytes: usize) -> Vec<u8> {
         let dwords = (0..4).map(|index| self.client.read(CR, self.data + index * 4));
         dwords.flat_map(u32::to_be_bytes).take(bytes).collect()
     }
 
-    fn give(&self, bytes: &[u8; 16]) {
+    pub fn give(&self, bytes: &[u8; 16]) {
         for (index, dword) in (0..).zip(bytes.chunks_exact(4)) {
             let value = u32::from_be_bytes(dword.try_into().unwrap());
             self.client.write(CR, self.data + index * 4, value);
         }
     }
 
-    fn read(&self, address: u32) -> Vec<u8> {
+    pub fn read(&self, address: u32) -> Vec<u8> {
         self.set_address(address);
         self.beat(0x03, READ | COMMAND | ADDRESS | DATA, 16);
         self.take(16)
     }
 
-    fn status(&self) -> u8 {
+    pub fn status(&self) -> u8 {
         self.beat(0x05, READ | COMMAND | DATA, 1);
         self.take(1)[0]
     }
 
-    fn wait(&self) {
+    pub fn wait(&self) {
         let mut polls = 0;
         while self.status() & 1 != 0 {
             polls += 1;
@@ -110,12 +110,12 @@ impl Gateway {
         assert!(polls > 0, "the part is busy for a while");
     }
 
-    fn write_enable(&self) {
+    pub fn write_enable(&self) {
         self.beat(0x06, COMMAND, 0);
     }
 
     /// Programs beats of 16 bytes with chip select held between them.
-    fn program(&self, address: u32, beats: &[[u8; 16]]) {
+    pub fn program(&self, address: u32, beats: &[[u8; 16]]) {
         self.set_address(address);
         for (index, beat) in beats.iter().enumerate() {
             self.give(beat);
@@ -125,14 +125,14 @@ impl Gateway {
         }
     }
 
-    fn erase(&self, opcode: u32, address: u32) {
+    pub fn erase(&self, opcode: u32, address: u32) {
         self.set_address(address);
         self.beat(opcode, COMMAND | ADDRESS, 0);
     }
 }
 
 /// Card in recovery: nothing runs from flash.
-fn recovered(hw_id: u16) -> Card {
+pub fn recovered(hw_id: u16) -> Card {
     let card = Card::blank(chip_spec(hw_id));
     card.chip.boot().unwrap();
     card

@@ -4,6 +4,7 @@ mod boot;
 mod capability;
 mod client;
 mod direct;
+mod faults;
 mod firmware;
 mod legacy;
 mod nonsense;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use client::Client;
 
-use super::{Boot, Chip, ChipSpec, FunctionSpec, LinkSpec, Running, Violations, VpdSpec};
+use super::{Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, Running, Violations, VpdSpec};
 use crate::identity::{Guid, Mac, Psid};
 use crate::lab::build::{
     Addresses, ImageSpec, Rom, RomKind, Security, Slot, build_image, flash_contents,
@@ -62,6 +63,7 @@ fn chip_spec(hw_id: u16) -> ChipSpec {
         flash_size: FLASH,
         jedec_id: 0xef_4018,
         secure: false,
+        boot_rule: BootRule::default(),
         oldest_version: None,
         icmd_busy_polls: 1,
         cycle_delay_ns: 0,
