@@ -65,6 +65,18 @@ pub struct Asked {
     pub version: Option<FwVersion>,
 }
 
+impl Asked {
+    /// What to tell when a source offers this board firmware whose first number is another than
+    /// that of the card: it is for another chip (mft-compat 4.4).
+    pub(super) fn contradiction(&self, release: &Release) -> Option<String> {
+        let (current, offered) = (self.version?, release.firmware()?);
+        (offered.major != current.major).then(|| {
+            let (source, psid) = (&release.source, &self.psid);
+            format!("{source}: {offered} for {psid} is for another chip, left out")
+        })
+    }
+}
+
 impl Release {
     /// The firmware version.
     #[must_use]
@@ -87,6 +99,12 @@ impl Release {
 #[must_use]
 pub(super) fn same_board(one: &Psid, other: &str) -> bool {
     one.as_str().eq_ignore_ascii_case(other.trim())
+}
+
+/// A board as a key: without regard to case.
+#[must_use]
+pub(super) fn board_key(psid: &Psid) -> String {
+    psid.as_str().to_ascii_uppercase()
 }
 
 /// One version as a source writes it: the numbers where it is a firmware version, the text always

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cxfw::release::http::{
-    AllowedHosts, Client, HttpError, Proxies, ProxyChoice, RedirectFault, TlsFault, Wait,
+    AllowedHosts, Client, HttpError, ProxyChoice, RedirectFault, TlsFault, Wait,
 };
 use reqwest::Url;
 
@@ -34,7 +34,7 @@ fn through(proxy: &str) -> Client {
         no_proxy: Vec::new(),
     };
     let mut settings = settings(Vec::new());
-    settings.proxies = Proxies::new(&choice).unwrap();
+    settings.proxy = choice;
     Client::new(settings).unwrap()
 }
 

@@ -13,7 +13,7 @@ use cxfw::progress::Transfer;
 use cxfw::release::content::Promise;
 use cxfw::release::download::{DownloadError, Limits};
 use cxfw::release::http::HttpError;
-use cxfw::release::{Digest, Downloader, Fetched, Freshness, How, Order};
+use cxfw::release::{Digest, Downloader, Expected, Fetched, Freshness, How, Order, Place};
 use reqwest::Url;
 
 use crate::Site;
@@ -48,11 +48,12 @@ impl Desk {
 
     fn order(&self, server: &Server) -> Order {
         Order {
-            url: Url::parse(&format!("{}/fw/x.mfa", server.url)).unwrap(),
+            from: Place::Remote(Url::parse(&format!("{}/fw/x.mfa", server.url)).unwrap()),
             target: self.folder().join("x.mfa"),
-            size: None,
-            sha256: None,
-            promises: vec![promise(BOARD, VERSION)],
+            expected: Expected {
+                promises: vec![promise(BOARD, VERSION)],
+                ..Expected::default()
+            },
             freshness: Freshness::Keep,
         }
     }
@@ -62,7 +63,7 @@ impl Desk {
     }
 
     fn downloader(&self) -> Downloader {
-        Downloader::new(self.site.client.clone(), self.limits)
+        Downloader::new(Arc::clone(&self.site.connector), self.limits)
     }
 
     fn fetch(&self, order: &Order) -> Result<Fetched, DownloadError> {
@@ -151,10 +152,8 @@ fn a_kept_file_that_changed_or_no_longer_fits_is_fetched_again() {
     assert_eq!(desk.fetch(&order).unwrap().how, How::Downloaded);
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     // Whoever promises a newer version under the same address gets an answer from the server.
-    let newer = Order {
-        promises: vec![promise(BOARD, "16.35.9999")],
-        ..order
-    };
+    let mut newer = order;
+    newer.expected.promises = vec![promise(BOARD, "16.35.9999")];
     let error = desk.fetch(&newer).unwrap_err();
     assert_eq!(error.class(), "other_version");
     assert_eq!(server.requests().len(), 3);
@@ -400,26 +399,18 @@ fn a_file_of_another_size_or_digest_than_listed_is_not_kept() {
         let bytes = bytes.clone();
         desk.serve(move |request| Reply::file(request, &bytes, TAG))
     };
-    let order = Order {
-        size: Some(size + 1),
-        ..desk.order(&server)
-    };
+    let mut order = desk.order(&server);
+    order.expected.size = Some(size + 1);
     desk.fails(&order, "wrong_length");
-    let order = Order {
-        size: Some(size),
-        sha256: Some(Digest::of(b"other")),
-        ..order
-    };
+    order.expected.size = Some(size);
+    order.expected.sha256 = Some(Digest::of(b"other"));
     let error = desk.fails(&order, "wrong_digest");
     assert!(
         error.to_string().contains(&Digest::of(&bytes).to_string()),
         "{error}"
     );
     assert!(desk.names().is_empty());
-    let order = Order {
-        sha256: Some(Digest::of(&bytes)),
-        ..order
-    };
+    order.expected.sha256 = Some(Digest::of(&bytes));
     desk.fetch(&order).unwrap();
 }
 
@@ -532,4 +523,37 @@ fn a_body_of_untold_length_is_taken_as_it_comes_and_judged_by_its_contents() {
         desk.fetch(&desk.order(&server)).unwrap().how,
         How::Downloaded
     );
+}
+
+#[test]
+fn a_file_of_another_folder_is_copied_under_the_same_rules() {
+    let desk = Desk::new();
+    let bytes = good();
+    let from = desk.site.folder.path().join("from.mfa");
+    std::fs::write(&from, &bytes).unwrap();
+    let mut order = Order {
+        from: Place::Local(from.clone()),
+        target: desk.folder().join("sub/x.mfa"),
+        expected: Expected {
+            size: Some(bytes.len() as u64),
+            sha256: Some(Digest::of(&bytes)),
+            promises: vec![promise(BOARD, VERSION)],
+        },
+        freshness: Freshness::Keep,
+    };
+    assert_eq!(desk.fetch(&order).unwrap().how, How::Copied);
+    assert_eq!(desk.fetch(&order).unwrap().how, How::Kept);
+    assert_eq!(names(&desk.folder().join("sub")).len(), 2);
+    order.target = desk.folder().join("other/x.mfa");
+    std::fs::write(&from, &bytes[1..]).unwrap();
+    desk.fails(&order, "wrong_length");
+    let mut changed = bytes;
+    changed[500] ^= 1;
+    std::fs::write(&from, &changed).unwrap();
+    let error = desk.fails(&order, "wrong_digest");
+    assert!(
+        error.to_string().starts_with(from.to_str().unwrap()),
+        "{error}"
+    );
+    assert!(names(&desk.folder().join("other")).is_empty());
 }

@@ -11,13 +11,18 @@ mod connection;
 mod download;
 mod firmware;
 mod mirror;
+mod programs;
 mod server;
 mod service;
+mod source;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cxfw::release::http::{AllowedHosts, Client, Proxies, Retries, Settings, Timeouts};
+use cxfw::release::http::{
+    AllowedHosts, Client, Connector, ProxyChoice, Retries, Settings, Timeouts,
+};
 use server::certificate::Authority;
 
 /// Short waits, so that a test of a stall does not stall the tests.
@@ -39,7 +44,7 @@ const RETRIES: Retries = Retries {
 fn settings(ca_files: Vec<PathBuf>) -> Settings {
     Settings {
         ca_files,
-        proxies: Proxies::none(),
+        proxy: ProxyChoice::none(),
         allowed_hosts: AllowedHosts::default(),
         timeouts: TIMEOUTS,
         retries: RETRIES,
@@ -50,6 +55,7 @@ fn settings(ca_files: Vec<PathBuf>) -> Settings {
 struct Site {
     folder: tempfile::TempDir,
     authority: Authority,
+    connector: Arc<Connector>,
     client: Client,
 }
 
@@ -57,10 +63,13 @@ impl Site {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::new();
-        let client = Client::new(settings(vec![authority.file(folder.path())])).unwrap();
+        let settings = settings(vec![authority.file(folder.path())]);
+        let connector = Arc::new(Connector::new(settings));
+        let client = connector.client().unwrap().clone();
         Self {
             folder,
             authority,
+            connector,
             client,
         }
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use cxfw::identity::Psid;
-use cxfw::release::http::HttpError;
+use cxfw::release::http::Connector;
 use cxfw::release::index::{Keys, Signer};
 use cxfw::release::mirror::{self, Built, Extra, MirrorError, Options, SignatureState};
 use cxfw::release::{Index, IndexPlace, IndexSource, Place};
@@ -29,16 +29,7 @@ fn load(folder: &Path) -> Index {
         keys: Keys::default(),
         name: "site".into(),
     };
-    source
-        .load(
-            || {
-                Err(HttpError::Setup {
-                    reason: "a folder needs no client".to_owned(),
-                })
-            },
-            None,
-        )
-        .unwrap()
+    source.load(&Connector::default(), None).unwrap()
 }
 
 /// A folder with a bundle, a bare image in a subfolder, and files that are something else.

@@ -15,10 +15,10 @@ pub enum DownloadError {
     #[error(transparent)]
     Http(#[from] HttpError),
     /// The file has another size than the source says.
-    #[error("{url}: {found} bytes, but the file should have {expected}")]
+    #[error("{place}: {found} bytes, but the file should have {expected}")]
     WrongLength {
-        /// From where.
-        url: String,
+        /// Address or path.
+        place: String,
         /// The source's word.
         expected: u64,
         /// What is there.

@@ -1,27 +1,28 @@
-//! Fetches a file so that either the whole, verified file is there under its name, or none.
+//! Makes a file be there so that either the whole, verified file is under its name, or none.
 //!
-//! What arrives goes to a hidden part ([`super::partial`]). After a cut the next attempt asks for
-//! the rest, and completes the part only with bytes of the very same file. When all is there it is
-//! forced to the disk, its digest and contents are checked, the digest is written beside it, and
-//! only then it gets its name.
+//! What arrives goes to a hidden part ([`super::partial`]), from a server ([`remote`]) or another
+//! folder ([`local`]). When all is there it is forced to the disk, its digest and contents are
+//! checked ([`expected`]), the digest is written beside it, and only then it gets its name.
 
 mod error;
+pub mod expected;
+mod local;
+mod remote;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{StatusCode, Url};
-
-use super::content::{self, ContentFault, Promise};
 use super::digest::{self, Digest};
-use super::http::{Answer, Client, HttpError, Rest, shown};
-use super::partial::{Origin, Part, Refusal};
+use super::http::{Connector, shown};
+use super::partial::{Part, Refusal};
+use super::record::Place;
 use crate::progress::{Transfer, TransferSink};
 
 pub use error::DownloadError;
+pub use expected::Expected;
 
 /// What a download may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,19 +55,15 @@ pub enum Freshness {
     Refresh,
 }
 
-/// One file to fetch.
+/// One file to have.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// From where.
-    pub url: Url,
+    pub from: Place,
     /// Final name.
     pub target: PathBuf,
-    /// Its size in bytes, where that is known.
-    pub size: Option<u64>,
-    /// Its SHA-256, where that is known.
-    pub sha256: Option<Digest>,
-    /// What it is said to hold.
-    pub promises: Vec<Promise>,
+    /// What it must be.
+    pub expected: Expected,
     /// About a file that is there.
     pub freshness: Freshness,
 }
@@ -87,22 +84,24 @@ pub struct Fetched {
 pub enum How {
     /// It was there.
     Kept,
-    /// It was fetched.
+    /// It was fetched from a server.
     Downloaded,
+    /// It was copied from another folder.
+    Copied,
 }
 
 /// Fetches files.
 #[derive(Debug, Clone)]
 pub struct Downloader {
-    client: Client,
+    connector: Arc<Connector>,
     limits: Limits,
 }
 
 impl Downloader {
-    /// With this client, within these limits.
+    /// With these connections, within these limits.
     #[must_use]
-    pub const fn new(client: Client, limits: Limits) -> Self {
-        Self { client, limits }
+    pub const fn new(connector: Arc<Connector>, limits: Limits) -> Self {
+        Self { connector, limits }
     }
 
     /// Makes the file be there.
@@ -114,9 +113,13 @@ impl Downloader {
         order: &Order,
         sink: &mut TransferSink<'_>,
     ) -> Result<Fetched, DownloadError> {
-        if let Some(folder) = order.target.parent() {
-            fs::create_dir_all(folder).map_err(io_error("create", folder))?;
-        }
+        let fetched = |sha256, how| Fetched {
+            path: order.target.clone(),
+            sha256,
+            how,
+        };
+        let folder = order.folder();
+        fs::create_dir_all(folder).map_err(io_error("create", folder))?;
         let mut part = self.take_part(order, sink)?;
         if order.freshness == Freshness::Keep
             && let Some(sha256) = kept(order)
@@ -124,15 +127,16 @@ impl Downloader {
             if part.is_empty() {
                 part.discard();
             }
-            return Ok(fetched(order, sha256, How::Kept));
+            return Ok(fetched(sha256, How::Kept));
         }
-        let result = self
-            .transfer(order, &mut part, sink)
-            .and_then(|()| checked(order, &part));
-        match result {
+        let how = match &order.from {
+            Place::Remote(_) => How::Downloaded,
+            Place::Local(_) => How::Copied,
+        };
+        match self.obtain(order, &mut part, sink) {
             Ok(sha256) => {
                 publish(order, part, sha256)?;
-                Ok(fetched(order, sha256, How::Downloaded))
+                Ok(fetched(sha256, how))
             }
             Err(error) => {
                 if part.is_empty() || !error.keeps_part() {
@@ -143,18 +147,35 @@ impl Downloader {
         }
     }
 
+    /// Completes the part and checks it.
+    fn obtain(
+        &self,
+        order: &Order,
+        part: &mut Part,
+        sink: &mut TransferSink<'_>,
+    ) -> Result<Digest, DownloadError> {
+        match &order.from {
+            Place::Remote(url) => {
+                let client = self.connector.client()?;
+                remote::Remote::new(client, url, order, &self.limits).transfer(part, sink)?;
+            }
+            Place::Local(path) => local::copy(path, order, &self.limits, part, sink)?,
+        }
+        part.sync().map_err(io_error("write", part.path()))?;
+        order.expected.verify(part.path(), &order.source())
+    }
+
     fn take_part(&self, order: &Order, sink: &mut TransferSink<'_>) -> Result<Part, DownloadError> {
         let waiting = || {
-            let text = format!(
-                "another process downloads {}, waiting for it",
-                order.target.display()
-            );
+            let target = order.target.display();
+            let text = format!("another process downloads {target}, waiting for it");
             sink(Transfer::Note { text });
         };
-        Part::take(&order.target, self.limits.patience, waiting).map_err(|refusal| match refusal {
+        let patience = self.limits.patience;
+        Part::take(&order.target, patience, waiting).map_err(|refusal| match refusal {
             Refusal::Busy => DownloadError::Busy {
                 path: order.target.clone(),
-                waited: self.limits.patience,
+                waited: patience,
             },
             Refusal::Io {
                 action,
@@ -167,260 +188,68 @@ impl Downloader {
             },
         })
     }
+}
 
-    /// Completes the part, in as many attempts as make sense.
-    fn transfer(
-        &self,
-        order: &Order,
-        part: &mut Part,
-        sink: &mut TransferSink<'_>,
-    ) -> Result<(), DownloadError> {
-        let retries = *self.client.retries();
-        let mut origin = resumable(order, part)?;
-        let (mut fruitless, mut all) = (0, 0);
-        loop {
-            let before = part.len();
-            let error = match self.attempt(order, part, &mut origin, sink) {
-                Err(DownloadError::Http(error)) if error.is_passing() => error,
-                done => return done,
-            };
-            all += 1;
-            fruitless = if part.len() > before {
-                1
-            } else {
-                fruitless + 1
-            };
-            if fruitless >= retries.attempts || all >= retries.attempts_in_all {
-                return Err(error.into());
-            }
-            let pause = retries.pause_after(fruitless);
-            let text = format!("{error}; going on in {:.1} s", pause.as_secs_f64());
-            sink(Transfer::Note { text });
-            thread::sleep(pause);
+impl Order {
+    fn folder(&self) -> &Path {
+        match self.target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
         }
     }
 
-    /// One request, and all of its body that comes.
-    fn attempt(
-        &self,
-        order: &Order,
-        part: &mut Part,
-        origin: &mut Option<Origin>,
-        sink: &mut TransferSink<'_>,
-    ) -> Result<(), DownloadError> {
-        let answer = self.ask(order, part, origin.as_ref(), sink)?;
-        let before = part.len();
-        let total = match answer.part()? {
-            Some(partial) => partial.total,
-            None => answer.length(),
-        };
-        if answer.is_html() {
-            return Err(web_page(order, answer));
-        }
-        if let Some(total) = total {
-            self.check_size(order, answer.url(), total)?;
-            self.check_space(order, total.saturating_sub(before))?;
-        }
-        let current = Origin {
-            url: order.url.to_string(),
-            validator: answer.validator(),
-            total,
-        };
-        part.set_origin(&current)
-            .map_err(io_error("write", part.path()))?;
-        *origin = Some(current);
-        sink(Transfer::Started {
-            name: name(&order.target),
-            done: before,
-            total,
-        });
-        let url = shown(answer.url());
-        answer.read(before, self.limits.file, |piece| {
-            part.append(piece).map_err(io_error("write", part.path()))?;
-            sink(Transfer::Advanced { done: part.len() });
-            Ok::<_, DownloadError>(())
-        })?;
-        match order.size {
-            Some(expected) if part.len() != expected => Err(DownloadError::WrongLength {
-                url,
-                expected,
-                found: part.len(),
-            }),
-            _ => Ok(()),
-        }
+    /// The file's own name.
+    fn name(&self) -> String {
+        let name = self.target.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
-    /// The answer whose body continues the part; the part is emptied when there is only a whole
-    /// file to have.
-    fn ask(
-        &self,
-        order: &Order,
-        part: &mut Part,
-        origin: Option<&Origin>,
-        sink: &mut TransferSink<'_>,
-    ) -> Result<Answer, DownloadError> {
-        if !part.is_empty() {
-            let rest = Rest {
-                from: part.len(),
-                validator: origin.and_then(|origin| origin.validator.clone()),
-            };
-            match self.client.get(&order.url, Some(&rest)) {
-                Ok(answer) if continues(&answer, part, origin)? => return Ok(answer),
-                // The server sends the whole file in any case.
-                Ok(answer) if answer.part()?.is_none() => {
-                    restart(part, sink)?;
-                    return Ok(answer);
-                }
-                Ok(_) => {}
-                Err(HttpError::Status { status, .. })
-                    if status == StatusCode::RANGE_NOT_SATISFIABLE => {}
-                Err(error) => return Err(error.into()),
-            }
-            restart(part, sink)?;
-        }
-        let answer = self.client.get(&order.url, None)?;
-        if answer.part()?.is_some() {
-            return Err(DownloadError::Http(HttpError::Protocol {
-                url: shown(answer.url()),
-                reason: "a part of the file, though all of it was asked for".to_owned(),
-            }));
-        }
-        Ok(answer)
-    }
-
-    fn check_size(&self, order: &Order, url: &Url, total: u64) -> Result<(), DownloadError> {
-        if total > self.limits.file {
-            return Err(DownloadError::Http(HttpError::TooLarge {
-                url: shown(url),
-                size: total,
-                limit: self.limits.file,
-            }));
-        }
-        match order.size {
-            Some(expected) if expected != total => Err(DownloadError::WrongLength {
-                url: shown(url),
-                expected,
-                found: total,
-            }),
-            _ => Ok(()),
+    /// Where it is from, as errors call it.
+    fn source(&self) -> String {
+        match &self.from {
+            Place::Remote(url) => shown(url),
+            Place::Local(path) => path.display().to_string(),
         }
     }
+}
 
-    fn check_space(&self, order: &Order, needed: u64) -> Result<(), DownloadError> {
-        let folder = order.target.parent().unwrap_or_else(|| Path::new("."));
-        let free = free_space(folder).map_err(io_error("look at", folder))?;
-        if free >= needed.saturating_add(self.limits.reserve) {
+impl Limits {
+    /// Whether a file of this size is accepted, and `missing` bytes of it still fit on the disk.
+    fn check_space(&self, folder: &Path, missing: u64) -> Result<(), DownloadError> {
+        let system = rustix::fs::statvfs(folder).map_err(io::Error::from);
+        let system = system.map_err(io_error("look at", folder))?;
+        let free = system.f_bavail.saturating_mul(system.f_frsize);
+        if free >= missing.saturating_add(self.reserve) {
             return Ok(());
         }
         Err(DownloadError::NoSpace {
             folder: folder.to_owned(),
-            needed,
-            reserve: self.limits.reserve,
+            needed: missing,
+            reserve: self.reserve,
             free,
         })
     }
 }
 
-/// Whether the answer's body belongs right behind the part, and to the same contents.
-fn continues(answer: &Answer, part: &Part, origin: Option<&Origin>) -> Result<bool, HttpError> {
-    let Some(rest) = answer.part()? else {
-        return Ok(false);
-    };
-    let same_total = |origin: &Origin| origin.total.is_none() || origin.total == rest.total;
-    let same_tag = |origin: &Origin| match (&origin.validator, answer.validator()) {
-        (Some(before), Some(now)) => *before == now,
-        _ => true,
-    };
-    let same = origin.is_none_or(|origin| same_total(origin) && same_tag(origin));
-    Ok(rest.from == part.len() && same)
-}
-
-fn restart(part: &mut Part, sink: &mut TransferSink<'_>) -> Result<(), DownloadError> {
-    let text = "the server cannot continue where it ended; starting over".to_owned();
-    sink(Transfer::Note { text });
-    part.restart().map_err(io_error("empty", part.path()))
-}
-
-/// Where an earlier run's part is from, if this run can go on with it; otherwise the part is
-/// emptied. Without a validator nobody can say that the file on the server is still the same.
-fn resumable(order: &Order, part: &mut Part) -> Result<Option<Origin>, DownloadError> {
-    let origin = part
-        .origin()
-        .filter(|origin| origin.url == order.url.as_str() && origin.validator.is_some())
-        .filter(|_| order.freshness == Freshness::Keep);
-    if origin.is_none() && !part.is_empty() {
-        part.restart().map_err(io_error("empty", part.path()))?;
-    }
-    Ok(origin)
-}
-
 /// The digest of a file that is there, if it is still the one that was verified and keeps what is
 /// promised now.
 fn kept(order: &Order) -> Option<Digest> {
-    let sha256 = match (digest::kept(&order.target), order.sha256) {
-        (Some(kept), Some(expected)) if kept != expected => return None,
-        (Some(known), _) | (None, Some(known)) => known,
-        (None, None) => return None,
-    };
-    let is_same = Digest::of_file(&order.target).is_ok_and(|found| found == sha256);
-    let keeps = || content::check(&order.target, &order.promises).is_ok();
-    (is_same && keeps()).then_some(sha256)
-}
-
-/// The digest of the whole part, after every check.
-fn checked(order: &Order, part: &Part) -> Result<Digest, DownloadError> {
-    let path = part.path();
-    part.sync().map_err(io_error("write", path))?;
-    let found = Digest::of_file(path).map_err(io_error("read", path))?;
-    if let Some(expected) = order.sha256
-        && expected != found
-    {
-        return Err(DownloadError::WrongDigest {
-            place: shown(&order.url),
-            expected,
-            found,
-        });
+    let known = digest::kept(&order.target);
+    let mut expected = order.expected.clone();
+    if known.is_some() && expected.sha256.is_some() && known != expected.sha256 {
+        return None;
     }
-    content::check(path, &order.promises).map_err(|fault| DownloadError::Content {
-        place: shown(&order.url),
-        fault,
-    })?;
-    Ok(found)
+    expected.sha256 = expected.sha256.or(known);
+    expected.sha256?;
+    expected.verify(&order.target, &order.source()).ok()
 }
 
 /// Digest first: a file without one counts as unverified, a digest without its file as nothing.
 fn publish(order: &Order, part: Part, sha256: Digest) -> Result<(), DownloadError> {
     let beside = digest::beside(&order.target);
-    let line = digest::line(sha256, &name(&order.target));
+    let line = digest::line(sha256, &order.name());
     digest::write_whole(&beside, line.as_bytes()).map_err(io_error("write", &beside))?;
     part.publish().map_err(io_error("write", &order.target))
-}
-
-fn fetched(order: &Order, sha256: Digest, how: How) -> Fetched {
-    Fetched {
-        path: order.target.clone(),
-        sha256,
-        how,
-    }
-}
-
-/// The error for a page; its title is worth the few bytes it takes to read it.
-fn web_page(order: &Order, answer: Answer) -> DownloadError {
-    let body = answer.read_whole(content::WebPage::LOOKED_AT * 16);
-    let page = body.ok().and_then(|body| content::web_page(&body));
-    DownloadError::Content {
-        place: shown(&order.url),
-        fault: ContentFault::WebPage {
-            page: page.and_then(|page| page.title),
-        },
-    }
-}
-
-fn name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DownloadError {
@@ -430,10 +259,4 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Down
         path,
         source,
     }
-}
-
-/// Bytes an ordinary user may still write to the file system of `folder`.
-fn free_space(folder: &Path) -> io::Result<u64> {
-    let system = rustix::fs::statvfs(folder)?;
-    Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }

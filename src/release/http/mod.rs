@@ -18,6 +18,7 @@ pub mod timeouts;
 pub mod tls;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use reqwest::blocking::{RequestBuilder, Response};
 use reqwest::header::{self, HeaderMap};
@@ -41,8 +42,8 @@ const USER_AGENT: &str = concat!("cxfw/", env!("CARGO_PKG_VERSION"));
 pub struct Settings {
     /// Files of PEM certificates to believe, beside the system's and the built-in roots.
     pub ca_files: Vec<PathBuf>,
-    /// Proxies.
-    pub proxies: Proxies,
+    /// What is said of proxies beside the environment.
+    pub proxy: ProxyChoice,
     /// Hosts a redirect may lead to, beside the one asked for.
     pub allowed_hosts: AllowedHosts,
     /// Longest waits.
@@ -59,6 +60,36 @@ pub struct Client {
     allowed_hosts: AllowedHosts,
     timeouts: Timeouts,
     retries: Retries,
+}
+
+/// Makes the client when it is needed first: whoever works with folders only is not bothered by
+/// what is wrong with proxies and certificates.
+#[derive(Debug, Default)]
+pub struct Connector {
+    settings: Settings,
+    client: OnceLock<Result<Client, HttpError>>,
+}
+
+impl Connector {
+    /// A client with these settings, once it is asked for.
+    #[must_use]
+    pub const fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            client: OnceLock::new(),
+        }
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn client(&self) -> Result<&Client, HttpError> {
+        let made = self
+            .client
+            .get_or_init(|| Client::new(self.settings.clone()));
+        made.as_ref().map_err(Clone::clone)
+    }
 }
 
 /// What is asked.
@@ -83,7 +114,7 @@ impl Client {
     /// A client with these settings.
     ///
     /// # Errors
-    /// [`HttpError::BadCaFile`] and [`HttpError::Setup`].
+    /// [`HttpError::BadCaFile`], [`HttpError::BadProxy`] and [`HttpError::Setup`].
     pub fn new(settings: Settings) -> Result<Self, HttpError> {
         let setup = |error: reqwest::Error| HttpError::Setup {
             reason: diagnosis::root(&error),
@@ -96,12 +127,13 @@ impl Client {
             .no_proxy()
             .connect_timeout(settings.timeouts.connect)
             .timeout(settings.timeouts.stall);
-        for proxy in settings.proxies.for_client().map_err(setup)? {
+        let proxies = Proxies::new(&settings.proxy)?;
+        for proxy in proxies.for_client().map_err(setup)? {
             builder = builder.proxy(proxy);
         }
         Ok(Self {
             inner: builder.build().map_err(setup)?,
-            proxies: settings.proxies,
+            proxies,
             allowed_hosts: settings.allowed_hosts,
             timeouts: settings.timeouts,
             retries: settings.retries,

@@ -24,7 +24,7 @@ pub struct Proxies {
     no: String,
 }
 
-/// What the site or the user says; the environment fills what is left open.
+/// What the site or the user says; the environment fills what is left open (mft-compat 1.5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProxyChoice {
     /// Proxy for everything, in place of the environment's; `none` for no proxy.
@@ -34,13 +34,18 @@ pub struct ProxyChoice {
     pub no_proxy: Vec<String>,
 }
 
-impl Proxies {
+impl ProxyChoice {
     /// No proxy, whatever the environment says.
     #[must_use]
     pub fn none() -> Self {
-        Self::default()
+        Self {
+            proxy: Some(DIRECT.to_owned()),
+            no_proxy: Vec::new(),
+        }
     }
+}
 
+impl Proxies {
     /// What `choice` says, completed by the environment (mft-compat 1.5).
     ///
     /// # Errors
@@ -208,11 +213,7 @@ mod tests {
         );
         assert_eq!(chosen.used_for(&url("https://one.example/")), None);
         assert_eq!(chosen.used_for(&url("https://two.example/")), None);
-        let direct = ProxyChoice {
-            proxy: Some("none".to_owned()),
-            ..ProxyChoice::default()
-        };
-        let direct = proxies(&environment, &direct).unwrap();
+        let direct = proxies(&environment, &ProxyChoice::none()).unwrap();
         assert_eq!(direct.used_for(&url("https://www.example/")), None);
     }
 

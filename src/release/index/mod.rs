@@ -24,7 +24,7 @@ pub mod write;
 
 use std::collections::HashMap;
 
-use super::record::Release;
+use super::record::{Release, board_key};
 use crate::identity::Psid;
 use crate::version::Date;
 
@@ -86,8 +86,4 @@ impl Index {
         let positions = positions.unwrap_or_default().iter();
         positions.filter_map(|&position| self.releases.get(position))
     }
-}
-
-fn board_key(psid: &Psid) -> String {
-    psid.as_str().to_ascii_uppercase()
 }

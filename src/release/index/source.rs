@@ -15,7 +15,7 @@ use super::{FILE_NAME, Index, read};
 use crate::release::cache::Cache;
 use crate::release::content;
 use crate::release::digest::{self, Digest};
-use crate::release::http::{Client, HttpError, shown};
+use crate::release::http::{Client, Connector, HttpError, shown};
 use crate::release::record::{Place, Release};
 
 /// Where an index is.
@@ -112,19 +112,14 @@ fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl IndexSource {
-    /// The index, checked. `client` is asked for only when a server is; `cache` remembers which
-    /// index was seen.
+    /// The index, checked. `cache` remembers which index was seen.
     ///
     /// # Errors
     /// [`IndexError`]; then none of its releases may be used.
-    pub fn load(
-        &self,
-        client: impl FnOnce() -> Result<Client, HttpError>,
-        cache: Option<&Cache>,
-    ) -> Result<Index, IndexError> {
+    pub fn load(&self, connector: &Connector, cache: Option<&Cache>) -> Result<Index, IndexError> {
         let files = match &self.place {
             IndexPlace::Local(path) => self.local(path)?,
-            IndexPlace::Remote(url) => self.remote(url, &client()?)?,
+            IndexPlace::Remote(url) => self.remote(url, connector.client()?)?,
         };
         let place = self.place.shown();
         let found = Digest::of(&files.index);

@@ -40,7 +40,19 @@ impl Extra {
         PathBuf::from(name)
     }
 
-    /// Keeps it beside `file`.
+    /// Keeps it beside `file`, if there is anything to keep and nothing is kept yet: what is there
+    /// may be somebody's own words.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn keep(&self, file: &Path) -> io::Result<()> {
+        if *self == Self::default() || Self::beside(file).exists() {
+            return Ok(());
+        }
+        self.write(file)
+    }
+
+    /// Writes it beside `file`.
     ///
     /// # Errors
     /// What the system says.

@@ -15,7 +15,6 @@ use super::content;
 use super::http::{Client, HttpError, JsonAnswer, shown};
 use super::record::{Asked, Place, Release, component_version, same_board};
 use crate::identity::Psid;
-use crate::version::FwVersion;
 
 pub use answer::{BadAnswer, ListedFile};
 
@@ -291,13 +290,10 @@ impl Service {
                 continue;
             };
             let release = self.release(asked, found)?;
-            match wrong_family(asked, &release) {
+            match asked.contradiction(&release) {
                 None => listing.releases.push(release),
-                Some(version) => {
-                    listing.warnings.push(format!(
-                        "{NAME}: {version} for {} is for another chip, left out",
-                        asked.psid
-                    ));
+                Some(warning) => {
+                    listing.warnings.push(warning);
                     listing.unlisted.push(asked.psid.clone());
                 }
             }
@@ -361,15 +357,6 @@ fn distinct(asked: &[Asked]) -> Vec<&Asked> {
         }
     }
     distinct
-}
-
-/// The version of a release whose first number is another than that of the card: firmware for
-/// another chip (mft-compat 4.4).
-fn wrong_family(asked: &Asked, release: &Release) -> Option<FwVersion> {
-    let current = asked.version?;
-    release
-        .firmware()
-        .filter(|version| version.major != current.major)
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -1,0 +1,335 @@
+//! Several sources in order, asked as one, and what they offer fetched.
+//!
+//! Every source is asked, so that the answer says for each whether it was reached and what it
+//! has: "listed nowhere" means that all were asked and answered. What two sources offer alike is
+//! one offer, that of the first.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::cache::Cache;
+use super::download::{
+    DownloadError, Downloader, Expected, Fetched, Freshness, How, Limits, Order,
+};
+use super::http::{Connector, HttpError};
+use super::index::{Index, IndexError, IndexSource};
+use super::mirror::Extra;
+use super::record::{Asked, Place, Release, board_key};
+use super::service::{self, Listing, Service, ServiceError};
+use crate::identity::Psid;
+use crate::progress::TransferSink;
+
+/// One place to look for releases.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// The vendor's service, or one that speaks like it.
+    Online {
+        /// Where it is.
+        server: String,
+        /// Release stream.
+        key: String,
+    },
+    /// An index of one's own.
+    Index(IndexSource),
+}
+
+/// A source that gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The vendor's service.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// An index.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// There are no connections to be had.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
+
+impl SourceError {
+    /// Stable word for programs.
+    #[must_use]
+    pub const fn class(&self) -> &'static str {
+        match self {
+            Self::Service(error) => error.class(),
+            Self::Index(error) => error.class(),
+            Self::Http(error) => error.class(),
+        }
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub const fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::Service(error) => error.advice(),
+            Self::Index(error) => error.advice(),
+            Self::Http(error) => error.advice(),
+        }
+    }
+}
+
+/// What was found, and where was looked.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Releases for the boards that were asked for: board by board in the order of the question,
+    /// the newest first, equal ones in the order of the sources.
+    pub releases: Vec<Release>,
+    /// Every source with how it went.
+    pub searched: Vec<Searched>,
+    /// What the user should know, one sentence each.
+    pub warnings: Vec<String>,
+    /// Positions of a board's releases.
+    boards: HashMap<String, Vec<usize>>,
+}
+
+/// A source that was asked.
+#[derive(Debug)]
+pub struct Searched {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Why it gave no answer; `None` when it did.
+    pub failure: Option<SourceError>,
+}
+
+/// Sources in order, with what it takes to fetch from them.
+#[derive(Debug)]
+pub struct Sources {
+    list: Vec<Source>,
+    connector: Arc<Connector>,
+    downloader: Downloader,
+    cache: Cache,
+}
+
+impl Source {
+    /// How reports call it.
+    #[must_use]
+    pub fn name(&self) -> Arc<str> {
+        match self {
+            Self::Online { .. } => Arc::from(service::NAME),
+            Self::Index(index) => Arc::clone(&index.name),
+        }
+    }
+}
+
+impl Findings {
+    /// The releases for a board, newest first.
+    pub fn of(&self, psid: &Psid) -> impl Iterator<Item = &Release> {
+        let positions = self.boards.get(&board_key(psid)).map(Vec::as_slice);
+        let positions = positions.unwrap_or_default().iter();
+        positions.filter_map(|&position| self.releases.get(position))
+    }
+
+    /// Every source answered, so a board without a release is listed nowhere.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.searched.iter().all(|source| source.failure.is_none())
+    }
+}
+
+impl Sources {
+    /// These sources.
+    #[must_use]
+    pub fn new(list: Vec<Source>, connector: Arc<Connector>, cache: Cache, limits: Limits) -> Self {
+        Self {
+            list,
+            downloader: Downloader::new(Arc::clone(&connector), limits),
+            connector,
+            cache,
+        }
+    }
+
+    /// The sources.
+    #[must_use]
+    pub fn list(&self) -> &[Source] {
+        &self.list
+    }
+
+    /// Asks every source for these boards. A source that fails is told of in the findings.
+    #[must_use]
+    pub fn find(&self, asked: &[Asked]) -> Findings {
+        self.search(|source| match source {
+            Source::Online { server, key } => Ok(self.service(server, key)?.newest(asked)?),
+            Source::Index(source) => {
+                let index = source.load(&self.connector, Some(&self.cache))?;
+                Ok(listed(&index, asked))
+            }
+        })
+        .in_order(asked)
+    }
+
+    /// Everything the indexes among the sources list. The service has no list of releases, only
+    /// answers about boards; see [`Sources::find`].
+    #[must_use]
+    pub fn everything(&self) -> Findings {
+        self.search(|source| match source {
+            Source::Online { .. } => Ok(Listing::default()),
+            Source::Index(source) => {
+                let index = source.load(&self.connector, Some(&self.cache))?;
+                Ok(Listing {
+                    releases: index.releases().to_vec(),
+                    warnings: index.warnings,
+                    unlisted: Vec::new(),
+                })
+            }
+        })
+    }
+
+    fn service(&self, server: &str, key: &str) -> Result<Service, SourceError> {
+        let client = self.connector.client()?.clone();
+        Ok(Service::new(client, server, key)?)
+    }
+
+    fn search(&self, ask: impl Fn(&Source) -> Result<Listing, SourceError>) -> Findings {
+        let mut findings = Findings::default();
+        for source in &self.list {
+            let failure = match ask(source) {
+                Ok(listing) => {
+                    findings.warnings.extend(listing.warnings);
+                    for release in listing.releases {
+                        findings.add(release);
+                    }
+                    None
+                }
+                Err(error) => Some(error),
+            };
+            findings.searched.push(Searched {
+                name: source.name(),
+                failure,
+            });
+        }
+        findings
+    }
+
+    /// Makes the file of a release be on this machine, verified: a file in a folder is used where
+    /// it is, one on a server is kept in the cache.
+    ///
+    /// # Errors
+    /// [`DownloadError`].
+    pub fn fetch(
+        &self,
+        release: &Release,
+        freshness: Freshness,
+        sink: &mut TransferSink<'_>,
+    ) -> Result<Fetched, DownloadError> {
+        let expected = Expected::of(release);
+        match &release.place {
+            Place::Local(path) => Ok(Fetched {
+                sha256: expected.verify(path, &path.display().to_string())?,
+                path: path.clone(),
+                how: How::Kept,
+            }),
+            Place::Remote(url) => {
+                let order = Order {
+                    from: release.place.clone(),
+                    target: self.cache.file(url, &release.file),
+                    expected,
+                    freshness,
+                };
+                self.downloader.fetch(&order, sink)
+            }
+        }
+    }
+
+    /// Makes the file of a release be in `folder`, verified, with its release notes beside it.
+    ///
+    /// # Errors
+    /// [`DownloadError`].
+    pub fn fetch_to(
+        &self,
+        folder: &Path,
+        release: &Release,
+        freshness: Freshness,
+        sink: &mut TransferSink<'_>,
+    ) -> Result<Fetched, DownloadError> {
+        let order = Order {
+            from: release.place.clone(),
+            target: release.file.below(folder),
+            expected: Expected::of(release),
+            freshness,
+        };
+        let fetched = self.downloader.fetch(&order, sink)?;
+        let extra = Extra {
+            notes: release.notes.clone(),
+            minimum: release.minimum.map(|version| version.to_string()),
+            branch: None,
+        };
+        extra
+            .keep(&fetched.path)
+            .map_err(|source| DownloadError::Io {
+                action: "write",
+                path: Extra::beside(&fetched.path),
+                source,
+            })?;
+        Ok(fetched)
+    }
+}
+
+/// What an index lists for these boards, in the spelling they were asked for.
+fn listed(index: &Index, asked: &[Asked]) -> Listing {
+    let mut listing = Listing {
+        warnings: index.warnings.clone(),
+        ..Listing::default()
+    };
+    for board in asked {
+        let before = listing.releases.len();
+        for release in index.find(&board.psid) {
+            match board.contradiction(release) {
+                None => listing.releases.push(Release {
+                    psid: board.psid.clone(),
+                    ..release.clone()
+                }),
+                Some(text) => listing.warnings.push(text),
+            }
+        }
+        if listing.releases.len() == before {
+            listing.unlisted.push(board.psid.clone());
+        }
+    }
+    listing
+}
+
+impl Findings {
+    /// Adds a release unless an earlier source offers the same.
+    fn add(&mut self, release: Release) {
+        let positions = self.boards.entry(board_key(&release.psid)).or_default();
+        let known = |&position: &usize| self.releases.get(position);
+        if !positions
+            .iter()
+            .filter_map(known)
+            .any(|known| is_same(known, &release))
+        {
+            positions.push(self.releases.len());
+            self.releases.push(release);
+        }
+    }
+
+    /// Sorts them as the boards were asked for, newest first.
+    fn in_order(mut self, asked: &[Asked]) -> Self {
+        let boards = asked.iter().enumerate().rev();
+        let places: HashMap<String, usize> = boards
+            .map(|(place, board)| (board_key(&board.psid), place))
+            .collect();
+        self.releases.sort_by_cached_key(|release| {
+            let place = places.get(&board_key(&release.psid)).copied();
+            (place, Reverse(release.firmware()))
+        });
+        self.boards.clear();
+        for (position, release) in self.releases.iter().enumerate() {
+            let board = self.boards.entry(board_key(&release.psid));
+            board.or_default().push(position);
+        }
+        self
+    }
+}
+
+/// Whether two sources offer the same for a board: the same image, or the same file.
+fn is_same(one: &Release, other: &Release) -> bool {
+    let equal = |one: Option<super::Digest>, other| one.is_some() && one == other;
+    one.firmware() == other.firmware()
+        && (equal(one.image_sha256, other.image_sha256)
+            || equal(one.sha256, other.sha256)
+            || one.place == other.place)
+}
