@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::AccessError;
+use super::gate::{self, Passage};
 use super::lock_folder;
 use super::patience::Patience;
 use super::space::Space;
@@ -129,9 +130,11 @@ impl Legacy {
     /// # Errors
     /// [`AccessError::GatewayHeld`] when another process kept it.
     pub fn hold(&self) -> Result<Session<'_>, AccessError> {
+        let passage = gate::enter();
         Ok(Session {
             legacy: self,
             lock: Some(self.take()?),
+            _passage: passage,
         })
     }
 
@@ -170,6 +173,7 @@ pub struct Session<'a> {
     legacy: &'a Legacy,
     /// `None` while others may have it.
     lock: Option<MutexGuard<'a, Option<LockFile>>>,
+    _passage: Passage,
 }
 
 impl Session<'_> {

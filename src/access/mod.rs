@@ -12,6 +12,7 @@ pub mod error;
 mod exchange;
 pub mod flash;
 mod frame;
+pub mod gate;
 pub mod gateway;
 pub mod icmd;
 pub mod legacy;

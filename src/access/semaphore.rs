@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::claims::Slot;
 use super::error::AccessError;
+use super::gate;
 use super::space::Space;
 use super::vsec::{Session, Vsec};
 
@@ -60,6 +61,9 @@ impl Semaphore {
             owner = session.read(self.space, self.offset)?;
             if owner == token {
                 return Ok(());
+            }
+            if gate::is_closed() {
+                break;
             }
             self.free_abandoned(session, vsec, owner)?;
         }

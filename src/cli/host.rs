@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::args::DeviceArgs;
 use super::error::CliError;
+use super::interrupt::Interrupt;
 use super::settings::{Settings, Target};
 use crate::card::{self, Card, CardReport};
 use crate::lab::Lab;
@@ -29,6 +30,7 @@ pub struct Host {
     /// Folder of the images it brings along (a lab's).
     pub firmware: Option<PathBuf>,
     config: Arc<dyn ConfigSource>,
+    interrupt: Interrupt,
 }
 
 impl Host {
@@ -37,6 +39,8 @@ impl Host {
     /// # Errors
     /// When the lab cannot be opened or made.
     pub fn open(settings: &Settings) -> Result<Self, CliError> {
+        // before the first card is touched
+        let interrupt = Interrupt::listen()?;
         let mut host = match &settings.target {
             Target::Lab(dir) => {
                 let (lab, made) = Lab::open_or_create(dir)?;
@@ -47,6 +51,7 @@ impl Host {
                     roots: lab.roots(),
                     firmware: Some(lab.bundle_dir()),
                     config: lab.config_source(),
+                    interrupt,
                 }
             }
             Target::Host(sysfs) => {
@@ -58,6 +63,7 @@ impl Host {
                     config: Arc::new(SysfsSource::new(&roots)),
                     firmware: None,
                     roots,
+                    interrupt,
                 }
             }
         };
@@ -65,6 +71,12 @@ impl Host {
             host.roots.locks.clone_from(locks);
         }
         Ok(host)
+    }
+
+    /// What ends the run before its time.
+    #[must_use]
+    pub const fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
     }
 
     /// Reads the cards that were named, or all of them, in bus order.

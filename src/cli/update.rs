@@ -11,7 +11,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::fleet::{self, Deed};
 use super::host::{Host, Survey};
-use super::interrupt::Interrupt;
 use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Offers, Source};
 use crate::flash::Cancel;
@@ -272,15 +271,15 @@ impl Run<'_> {
 
     /// Burns what is due, several cards at a time, and tells how each card ended.
     fn burn(&self) -> Result<(Vec<Outcome>, Option<Exit>), CliError> {
-        let interrupt = Interrupt::listen()?;
-        let cancel = interrupt.cancel();
+        let burning = self.host.interrupt().burning();
+        let cancel = burning.cancel();
         let outcomes = self.carry_out(Deed::Burn, cancel, |job, sink| {
             burn::burn(job, self.host, self.settings, cancel, sink)
         })?;
         let exit = outcomes
             .iter()
             .any(|outcome| outcome.ending == Ending::Interrupted)
-            .then(|| interrupt.exit())
+            .then(|| burning.exit())
             .flatten();
         Ok((outcomes, exit))
     }

@@ -8,8 +8,8 @@
 //! that no cycle is spent on looking again.
 //!
 //! A process that is stopped between taking and freeing leaves the semaphore held, and the chip
-//! has no time-out for it. So cxfw never exits inside a session: signals only set a flag that the
-//! jobs above look at between transactions. For a process that is killed, `access::claims`
+//! has no time-out for it. So cxfw never exits inside a session: it closes the gate first
+//! ([`gate`]). For a process that is killed, `access::claims`
 //! tells its ticket to the next one.
 
 mod session;
@@ -23,6 +23,7 @@ use std::time::Instant;
 
 use super::claims::{Claims, Slot};
 use super::error::AccessError;
+use super::gate;
 use super::patience::Patience;
 use super::space::SpaceSet;
 use crate::bytes::bits;
@@ -116,8 +117,9 @@ impl Vsec {
     /// # Errors
     /// [`AccessError::SemaphoreHeld`] when somebody else kept it, [`AccessError::Config`].
     pub fn hold(&self) -> Result<Session<'_>, AccessError> {
-        self.take()?;
-        Ok(Session::new(self))
+        let passage = gate::enter();
+        self.take(gate::is_closed)?;
+        Ok(Session::new(self, passage))
     }
 
     /// The spaces that are there.
@@ -149,8 +151,8 @@ impl Vsec {
         &self.patience
     }
 
-    /// Steps 1 to 4 of device-access 2.2.
-    fn take(&self) -> Result<(), AccessError> {
+    /// Steps 1 to 4 of device-access 2.2, again and again unless it is time to `give_up`.
+    fn take(&self, give_up: impl Fn() -> bool) -> Result<(), AccessError> {
         let start = Instant::now();
         let mut owner = 0;
         for attempt in 0..self.patience.semaphore_tries {
@@ -165,6 +167,8 @@ impl Vsec {
                 if owner == ticket && ticket != 0 {
                     return Ok(());
                 }
+            } else if give_up() {
+                break;
             } else if !self.free_abandoned(attempt, owner)? {
                 thread::sleep(self.patience.semaphore_pause);
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{ADDRESS, CONTROL, DATA, OUT_OF_RANGE, SEMAPHORE, Vsec};
 use crate::access::error::{AccessError, Operation};
+use crate::access::gate::Passage;
 use crate::access::patience::FLAG_POLLS_A_PAUSE;
 use crate::access::space::{Space, SpaceSet};
 use crate::bytes::{bits, with_bits};
@@ -18,15 +19,17 @@ pub struct Session<'a> {
     held: bool,
     /// The control dword as last read in this session; `None` = not read yet.
     control: Option<u32>,
+    _passage: Passage,
 }
 
 impl<'a> Session<'a> {
     /// The session of the capability whose semaphore was just taken.
-    pub(super) const fn new(vsec: &'a Vsec) -> Self {
+    pub(super) const fn new(vsec: &'a Vsec, passage: Passage) -> Self {
         Self {
             vsec,
             held: true,
             control: None,
+            _passage: passage,
         }
     }
 }
@@ -123,7 +126,7 @@ impl Session<'_> {
 
     fn take_again(&mut self) -> Result<(), AccessError> {
         if !self.held {
-            self.vsec.take()?;
+            self.vsec.take(|| false)?;
             self.held = true;
         }
         Ok(())

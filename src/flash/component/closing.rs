@@ -29,38 +29,51 @@ pub(super) fn close(
             },
         )
     };
-    if begun == Begun::Component {
-        let answer = send(Instruction::Cancel)?;
-        let wait = Wait {
-            until: ControlState::Locked,
-            through: &[
-                ControlState::Initialize,
-                ControlState::Download,
-                ControlState::Verify,
-                ControlState::Apply,
-            ],
-            bound: machine.pacing.cancel,
-            cancel: None,
-        };
-        machine.wait(
-            answer,
-            &wait,
-            |_| (),
-            || Ok(machine.look(handle, component_index)?),
-        )?;
-    }
+    let cancelled = match begun {
+        Begun::Component => cancel(machine, component_index, handle, send(Instruction::Cancel)?),
+        Begun::Handle | Begun::Nothing => Ok(()),
+    };
+    // A handle is asked back also from firmware that is not done cancelling.
     let answer = send(Instruction::ReleaseUpdateHandle)?;
+    cancelled?;
     let wait = Wait {
         until: ControlState::Idle,
         through: &[ControlState::Locked],
         bound: machine.pacing.handle,
-        cancel: None,
+        breakable: false,
     };
     machine.wait(
         answer,
         &wait,
         |_| (),
         || Ok(machine.look(0, component_index)?),
+    )?;
+    Ok(())
+}
+
+/// Waits until the card has cancelled a component.
+fn cancel(
+    machine: Machine<'_>,
+    component_index: u16,
+    handle: u32,
+    answer: Mcc,
+) -> Result<(), Fault> {
+    let wait = Wait {
+        until: ControlState::Locked,
+        through: &[
+            ControlState::Initialize,
+            ControlState::Download,
+            ControlState::Verify,
+            ControlState::Apply,
+        ],
+        bound: machine.pacing.cancel,
+        breakable: false,
+    };
+    machine.wait(
+        answer,
+        &wait,
+        |_| (),
+        || Ok(machine.look(handle, component_index)?),
     )?;
     Ok(())
 }
@@ -120,7 +133,7 @@ pub(super) fn force_release(machine: Machine<'_>, component_index: u16) -> Resul
         until: ControlState::Idle,
         through: &[now.control_state, ControlState::Locked],
         bound: machine.pacing.handle,
-        cancel: None,
+        breakable: false,
     };
     machine.wait(
         answer,

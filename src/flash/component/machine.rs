@@ -17,6 +17,8 @@ use super::patient::NOT_AVAILABLE;
 pub(super) struct Machine<'a> {
     pub(super) registers: &'a dyn RegisterAccess,
     pub(super) pacing: &'a Pacing,
+    /// The user's wish to stop.
+    pub(super) cancel: &'a Cancel,
 }
 
 impl Machine<'_> {
@@ -45,6 +47,15 @@ impl Machine<'_> {
         }
     }
 
+    /// Nobody who asked twice to stop is kept waiting for the card.
+    pub(super) fn bound(&self, usual: Duration) -> Duration {
+        if self.cancel.urged() {
+            usual.min(self.pacing.urged)
+        } else {
+            usual
+        }
+    }
+
     /// Waits for a state: the first look is the answer in hand, the pauses between the others
     /// grow.
     pub(super) fn wait(
@@ -68,11 +79,11 @@ impl Machine<'_> {
                     found: state,
                 });
             }
-            if wait.cancel.is_some_and(Cancel::requested) {
+            if wait.breakable && self.cancel.requested() {
                 return Err(Fault::Cancelled);
             }
             let waited = started.elapsed();
-            if waited >= wait.bound {
+            if waited >= self.bound(wait.bound) {
                 return Err(Fault::TimeOut {
                     state,
                     wanted: wait.until,
@@ -102,6 +113,6 @@ pub(super) struct Wait<'a> {
     pub(super) through: &'a [ControlState],
     /// The longest it may take.
     pub(super) bound: Duration,
-    /// Ends it early.
-    pub(super) cancel: Option<&'a Cancel>,
+    /// The wish to stop ends it early.
+    pub(super) breakable: bool,
 }

@@ -111,7 +111,7 @@ pub struct Burned {
 /// # Errors
 /// [`BurnError`]: the card could not be read, or image and card do not go together.
 pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
-    let (_, cleared) = prepare(device, image, options)?;
+    let (_, cleared) = prepare(device, image, options, &Cancel::new())?;
     Ok(cleared.plan)
 }
 
@@ -130,7 +130,7 @@ pub fn burn(
     sink: &mut Sink<'_>,
 ) -> Result<Burned, BurnError> {
     let started = Instant::now();
-    let (registers, cleared) = prepare(device, image, options)?;
+    let (registers, cleared) = prepare(device, image, options, cancel)?;
     let semaphore = device.flash_semaphore().map_err(|error| BurnError {
         boots: Boots::Old(cleared.plan.stored),
         ..BurnError::before(
@@ -155,6 +155,7 @@ fn prepare<'d>(
     device: &'d Device,
     image: &[u8],
     options: &BurnOptions<'_>,
+    cancel: &Cancel,
 ) -> Result<(&'d dyn RegisterAccess, Cleared), BurnError> {
     let unread = |fault: Fault| BurnError::before(Step::ReadCard, None, fault);
     let registers = device.registers().ok_or_else(|| {
@@ -165,7 +166,7 @@ fn prepare<'d>(
     let hw_id = device
         .hw_id()
         .map_err(|error| unread(Fault::Unreachable(error.into())))?;
-    let patient = Patient::new(registers, &options.pacing);
+    let patient = Patient::new(registers, &options.pacing, cancel);
     let target = target::read(&patient, hw_id).map_err(unread)?;
     let cleared = check(image, &target, options)?;
     Ok((registers, cleared))

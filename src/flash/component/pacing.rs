@@ -25,6 +25,8 @@ pub struct Pacing {
     /// Bound of taking a staged update back (FSM_REACTIVATE, 5 s unless the card says otherwise;
     /// device-access 4.8).
     pub reactivate: Duration,
+    /// Bound of every wait once the user has asked twice to stop.
+    pub urged: Duration,
 }
 
 impl Default for Pacing {
@@ -39,6 +41,7 @@ impl Default for Pacing {
             initialize: Duration::from_secs(15 * 60),
             finish: Duration::from_secs(5 * 60),
             reactivate: Duration::from_secs(30),
+            urged: Duration::from_millis(500),
         }
     }
 }

@@ -27,16 +27,16 @@ pub(super) fn run(
     cancel: &Cancel,
     sink: &mut Sink<'_>,
 ) -> Result<Activation, BurnError> {
-    let patient = Patient::new(registers, &options.pacing);
+    let patient = Patient::new(registers, &options.pacing, cancel);
     let machine = Machine {
         registers: &patient,
         pacing: &options.pacing,
+        cancel,
     };
     let mut run = Run {
         machine,
         plan: &cleared.plan,
         options,
-        cancel,
         step: Step::OpenHandle,
         succeeded: Some(Step::TakeSemaphore),
         boots: Boots::Old(cleared.plan.stored),
@@ -53,7 +53,6 @@ struct Run<'a> {
     machine: Machine<'a>,
     plan: &'a Plan,
     options: &'a BurnOptions<'a>,
-    cancel: &'a Cancel,
     step: Step,
     succeeded: Option<Step>,
     boots: Boots,
@@ -118,7 +117,7 @@ impl<'a> Run<'a> {
         self.check_cancel()?;
         self.enter(Step::Initialize);
         let mut polls = Polls::new(Phase::Initialize);
-        session.begin(self.plan.size, self.cancel, |mcc| polls.seen(mcc, sink))?;
+        session.begin(self.plan.size, |mcc| polls.seen(mcc, sink))?;
         sink(Event::PhaseDone {
             phase: Phase::Initialize,
         });
@@ -128,12 +127,12 @@ impl<'a> Run<'a> {
             session.handle(),
             self.plan,
             component,
-            self.cancel,
+            self.machine.cancel,
             sink,
         )?;
         self.enter(Step::Verify);
         let mut polls = Polls::new(Phase::Verify);
-        session.verify(self.cancel, |mcc| polls.seen(mcc, sink))?;
+        session.verify(|mcc| polls.seen(mcc, sink))?;
         sink(Event::PhaseDone {
             phase: Phase::Verify,
         });
@@ -190,7 +189,7 @@ impl<'a> Run<'a> {
     }
 
     fn check_cancel(&self) -> Result<(), Fault> {
-        if self.cancel.requested() {
+        if self.machine.cancel.requested() {
             Err(Fault::Cancelled)
         } else {
             Ok(())

@@ -9,7 +9,6 @@
 use std::time::{Duration, Instant};
 
 use crate::access::{read_register, write_register};
-use crate::flash::cancel::Cancel;
 use crate::flash::lock::CardLock;
 use crate::registers::mcc::{ControlState, Instruction};
 use crate::registers::mirc::Status as MircStatus;
@@ -91,7 +90,9 @@ impl<'a> Session<'a> {
             Err(error) => return Err(error.into()),
         };
         let started = Instant::now();
-        while status == MircStatus::Busy && started.elapsed() < machine.pacing.reactivate {
+        while status == MircStatus::Busy
+            && started.elapsed() < machine.bound(machine.pacing.reactivate)
+        {
             std::thread::sleep(machine.pacing.longest.min(Duration::from_millis(20)));
             status = read_register(machine.registers, &Mirc::default())?.status_code;
         }
@@ -104,26 +105,21 @@ impl<'a> Session<'a> {
     }
 
     /// Begins the update of `size` bytes; the firmware makes room for them.
-    pub(super) fn begin(
-        &mut self,
-        size: u32,
-        cancel: &Cancel,
-        seen: impl FnMut(&Mcc),
-    ) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self, size: u32, seen: impl FnMut(&Mcc)) -> Result<(), Fault> {
         self.begun = Begun::Component;
         let answer = self.instruct(Instruction::UpdateComponent, size)?;
         let wait = Wait {
             until: ControlState::Download,
             through: &[ControlState::Locked, ControlState::Initialize],
             bound: self.machine.pacing.initialize,
-            cancel: Some(cancel),
+            breakable: true,
         };
         self.wait(answer, &wait, seen)?;
         Ok(())
     }
 
     /// Has the firmware check what it got.
-    pub(super) fn verify(&mut self, cancel: &Cancel, seen: impl FnMut(&Mcc)) -> Result<(), Fault> {
+    pub(super) fn verify(&mut self, seen: impl FnMut(&Mcc)) -> Result<(), Fault> {
         let answer = self.instruct(Instruction::VerifyComponent, 0)?;
         let wait = Wait {
             until: ControlState::Locked,
@@ -133,7 +129,7 @@ impl<'a> Session<'a> {
                 ControlState::Apply,
             ],
             bound: self.machine.pacing.finish,
-            cancel: Some(cancel),
+            breakable: true,
         };
         self.wait(answer, &wait, seen)?;
         self.begun = Begun::Handle;
@@ -148,7 +144,7 @@ impl<'a> Session<'a> {
             until: ControlState::Locked,
             through: &[ControlState::Apply, ControlState::Activate],
             bound: self.machine.pacing.finish,
-            cancel: None,
+            breakable: false,
         };
         self.wait(answer, &wait, seen)?;
         Ok(())
@@ -193,7 +189,7 @@ impl<'a> Session<'a> {
             until,
             through: &[ControlState::Idle],
             bound: self.machine.pacing.handle,
-            cancel: None,
+            breakable: false,
         }
     }
 

@@ -26,6 +26,7 @@ const HURRY: Pacing = Pacing {
     initialize: Duration::from_millis(20),
     finish: Duration::from_millis(20),
     reactivate: Duration::from_millis(20),
+    urged: Duration::from_millis(1),
 };
 
 /// A place for lock files and an image of 1000 bytes, no multiple of any block.
@@ -394,6 +395,35 @@ fn stopping_at_any_register_leaves_the_card_free_and_its_state_told() {
         bench.assert_clean(&firmware, &what);
     }
     assert!(stopped > 10, "{stopped} of {registers}");
+}
+
+#[test]
+fn who_asks_twice_is_not_kept_waiting_by_a_card_that_hangs() {
+    let bench = Bench::new();
+    let firmware = fresh().with(Trouble::Stuck(ControlState::Initialize));
+    let cancel = Cancel::new();
+    let for_ever = |options: &mut BurnOptions<'_>| {
+        let hour = Duration::from_secs(3600);
+        options.pacing.initialize = hour;
+        options.pacing.cancel = hour;
+        options.pacing.handle = hour;
+    };
+    let error = bench
+        .burn_with(&firmware, for_ever, &cancel, &mut |event| {
+            if matches!(event, Event::Progress { .. }) {
+                cancel.urge();
+            }
+        })
+        .expect_err("stopped");
+    assert!(error.is_interrupted(), "{error}");
+    assert_eq!(error.boots, Boots::Old(Some(OLD)));
+    firmware.state(|state| {
+        let last = &state.instructions[state.instructions.len() - 2..];
+        assert_eq!(
+            last,
+            [Instruction::Cancel, Instruction::ReleaseUpdateHandle]
+        );
+    });
 }
 
 #[test]
