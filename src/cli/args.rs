@@ -38,7 +38,7 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Take one image out of a bundle
     Extract(extract::ExtractArgs),
-    /// Make, inspect and restart a simulated host
+    /// Make, inspect, break and restart a simulated host
     Lab(lab::LabArgs),
     /// Print shell completions
     Completions(completions::CompletionsArgs),

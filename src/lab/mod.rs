@@ -11,7 +11,7 @@
 //! ```
 //!
 //! [`host`] describes, [`build`] makes the images, [`chip`] is the cards' hardware and firmware,
-//! `tree` writes the sysfs tree, `mount` serves it live. A lab is made in a folder beside its
+//! `status` tells what became of them, `tree` writes the sysfs tree, `mount` serves it live. A lab is made in a folder beside its
 //! place and moved there when it is whole.
 
 pub mod build;
@@ -23,6 +23,7 @@ pub mod mount;
 mod factory;
 mod scratch;
 mod source;
+mod status;
 mod tree;
 
 use std::fs::{self, File};
@@ -32,15 +33,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::identity::Psid;
-use crate::model::Model;
-use crate::pci::{Address, ConfigError, ConfigSource};
+use crate::pci::{ConfigError, ConfigSource};
 use crate::sys::Roots;
 use build::BuildError;
 use build::mfa::PackError;
-use chip::{Boot, Chip, ChipError};
+use chip::{Chip, ChipError};
 use host::{CardSpec, HostError, HostSpec};
 use scratch::Scratch;
+pub use status::CardStatus;
 pub use tree::TreeError;
 
 /// Form of `lab.json`.
@@ -80,6 +80,14 @@ pub enum LabError {
         /// What is wrong.
         reason: String,
     },
+    /// No card has that name.
+    #[error("there is no card `{name}` in the lab, only {}", present.join(", "))]
+    NoCard {
+        /// The name.
+        name: String,
+        /// Names of the cards.
+        present: Vec<String>,
+    },
     /// The host description is not possible.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -117,23 +125,6 @@ struct LabFile {
 struct LabCard {
     spec: CardSpec,
     chip: Arc<Chip>,
-}
-
-/// What a card of a lab is doing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CardStatus {
-    /// Name of the card.
-    pub name: String,
-    /// Address of its first function.
-    pub address: Address,
-    /// Its chip.
-    pub model: &'static Model,
-    /// Part number.
-    pub part_number: String,
-    /// Board it was made as.
-    pub psid: Psid,
-    /// What booted; `None` when it has no power.
-    pub boot: Option<Boot>,
 }
 
 /// An open lab. Any number of processes may have it open.
@@ -273,26 +264,6 @@ impl Lab {
         }
         let nodes = tree::nodes(&self.host, &self.cards)?;
         Ok(tree::replace(&self.dir, &self.host, &nodes)?)
-    }
-
-    /// What every card is doing.
-    ///
-    /// # Errors
-    /// [`LabError`]: a chip's state could not be read.
-    pub fn status(&self) -> Result<Vec<CardStatus>, LabError> {
-        self.cards
-            .iter()
-            .map(|card| {
-                Ok(CardStatus {
-                    name: card.spec.name.clone(),
-                    address: card.spec.address,
-                    model: card.spec.model()?,
-                    part_number: card.spec.part_number.clone(),
-                    psid: card.spec.psid.clone(),
-                    boot: card.chip.status()?,
-                })
-            })
-            .collect()
     }
 
     /// Waits until no other process resets the lab; released when the file is dropped.

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lab::CardStatus;
-use crate::lab::chip::Boot;
+use crate::lab::chip::{Boot, RegisterCount};
 use crate::version::FwVersion;
 
 /// A line a card.
@@ -26,6 +26,12 @@ pub fn text(out: &mut dyn Write, dir: &Path, cards: &[CardStatus]) -> io::Result
             card.psid,
             boot(card)
         )?;
+        for fault in &card.faults {
+            writeln!(out, "  {:<14} broken: {fault}", "")?;
+        }
+        for (name, count) in card.violations.by_name() {
+            writeln!(out, "  {:<14} violation: {name}, {count} times", "")?;
+        }
     }
     Ok(())
 }
@@ -45,12 +51,27 @@ pub fn json(out: &mut dyn Write, dir: &Path, cards: &[CardStatus]) -> io::Result
                 "part_number": card.part_number,
                 "psid": card.psid.as_str(),
                 "boot": boot(card),
+                "counters": card.counters,
+                "registers": registers(&card.registers),
+                "violations": card.violations,
+                "faults": card.faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
             })
         })
         .collect();
     let document = json!({"schema": "cxfw.lab/1", "dir": dir, "cards": cards, "errors": []});
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
+}
+
+fn registers(counts: &[RegisterCount]) -> Value {
+    let register = |register: &RegisterCount| {
+        json!({
+            "id": register.id.map(|id| format!("{id:#06x}")),
+            "name": register.name,
+            "count": register.count,
+        })
+    };
+    counts.iter().map(register).collect()
 }
 
 fn boot(card: &CardStatus) -> String {

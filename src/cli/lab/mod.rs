@@ -1,6 +1,7 @@
-//! `cxfw lab`: make, inspect and restart a simulated host. One file a subcommand that is more
+//! `cxfw lab`: make, inspect, break and restart a simulated host. One file a subcommand that is more
 //! than a line.
 
+mod fault;
 mod new;
 
 use std::io::{self, Write};
@@ -25,8 +26,14 @@ pub struct LabArgs {
 enum LabCommand {
     /// Make a lab in the folder of `--lab`
     New(new::NewArgs),
-    /// Show what every simulated chip is doing
-    Status,
+    /// Show what every simulated chip is doing, what went by on it and what is broken
+    Status {
+        /// Begin to count anew, after showing
+        #[arg(long)]
+        reset_counters: bool,
+    },
+    /// Break a simulated chip
+    Fault(fault::FaultArgs),
     /// Restart the simulated host: every chip boots from its flash
     Reset,
 }
@@ -44,7 +51,19 @@ impl LabArgs {
         };
         match &self.command {
             LabCommand::New(args) => show(&args.run(&dir)?, settings),
-            LabCommand::Status => show(&Lab::open(&dir)?, settings),
+            LabCommand::Status { reset_counters } => {
+                let lab = Lab::open(&dir)?;
+                let exit = show(&lab, settings)?;
+                if *reset_counters {
+                    lab.reset_counters()?;
+                }
+                Ok(exit)
+            }
+            LabCommand::Fault(args) => {
+                let lab = Lab::open(&dir)?;
+                args.run(&lab)?;
+                show(&lab, settings)
+            }
             LabCommand::Reset => {
                 let lab = Lab::open(&dir)?;
                 lab.reset()?;

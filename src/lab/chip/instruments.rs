@@ -21,6 +21,13 @@ macro_rules! counters {
             fn read(chip: &Chip) -> Self {
                 Self { $($field: chip.cells.get(Cell::$cell),)* }
             }
+
+            /// Those that are not zero, with their names.
+            #[must_use]
+            pub fn by_name(&self) -> Vec<(&'static str, u32)> {
+                let all = [$((stringify!($field), self.$field)),*];
+                all.into_iter().filter(|&(_, count)| count > 0).collect()
+            }
         }
     };
 }
@@ -88,7 +95,7 @@ impl Counters {
 }
 
 /// Accesses to one access register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegisterCount {
     /// Its id; `None` for all ids this firmware does not have, together.
     pub id: Option<u16>,

@@ -222,16 +222,18 @@ fn a_dead_owner_keeps_its_lock_until_it_is_cleared_or_the_chip_reset() {
 
 #[test]
 fn every_error_code_can_be_had_at_every_instruction_of_an_update() {
-    let component = newer();
-    let size = u32::try_from(component.len()).unwrap();
+    let card = connectx_4_lx();
+    let update = Update::locked(&card);
     for &code in ErrorCode::ALL.iter().filter(|code| **code != ErrorCode::Ok) {
-        let card = connectx_4_lx();
         let instruction = Instruction::VerifyComponent;
         card.chip.arm(Fault::Refusal { instruction, code }).unwrap();
-        assert_eq!(Update::locked(&card).verify(&component), code);
+        update.begin(0x1000);
+        assert_eq!(update.tell(instruction, 0).unwrap().error_code, code);
         let refused = card.chip.faults().unwrap();
         assert!(refused[0].to_string().contains(code.name()));
     }
+    let component = newer();
+    let size = u32::try_from(component.len()).unwrap();
     for instruction in [
         Instruction::LockUpdateHandle,
         Instruction::UpdateComponent,
