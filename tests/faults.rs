@@ -19,7 +19,7 @@ impl TestLab {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{kind:?}");
         let status = lab_card(&ran.json(), card);
         let faults = status["faults"].as_array().unwrap();
-        faults.iter().map(|fault| text(fault)).collect()
+        faults.iter().map(text).collect()
     }
 
     fn status(&self, card: &str) -> Value {
