@@ -272,3 +272,55 @@ fn a_program_that_was_told_to_ignore_hangups_ignores_them() {
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_second_update_says_whom_it_waits_for_and_then_finds_the_work_done() {
+    let lab = slow_lab();
+    let first = update_with(&lab, &["-d", "20:00.0"], "write");
+    let pid = first.child.id();
+    let second = lab.run(&["update", "--yes", "-d", "20:00.0", "--timeout", "60"]);
+    let (code, _, rest) = first.finish();
+    assert_eq!(code, Some(0), "{rest}");
+    assert_eq!(second.code, Some(0), "{second:?}");
+    let told = format!("0000:20:00.0: waiting at most 60 s for process {pid} (`");
+    assert!(second.stderr.contains(&told), "{}", second.stderr);
+    assert!(
+        second.stdout.ends_with("Summary: 1 already staged\n"),
+        "{}",
+        second.stdout
+    );
+}
+
+#[test]
+fn who_waits_for_a_card_can_be_stopped() {
+    let lab = slow_lab();
+    let first = update_with(&lab, &["-d", "20:00.0"], "initialize");
+    let second = update_with(
+        &lab,
+        &["-d", "20:00.0", "-d", "21:00.0", "--timeout", "600"],
+        "write",
+    );
+    second.send(Signal::INT);
+    let (code, stdout, rest) = second.finish();
+    assert_eq!(code, Some(130), "{rest}");
+    assert!(stdout.ends_with("Summary: 2 interrupted\n"), "{stdout}");
+    assert_eq!(first.finish().0, Some(0));
+}
+
+#[test]
+fn queries_beside_a_burn_give_right_answers() {
+    let lab = slow_lab();
+    let burn = update_with(&lab, &["-d", "20:00.0"], "initialize");
+    for _ in 0..4 {
+        let cards = lab.query()["cards"].as_array().unwrap().clone();
+        assert_eq!(cards.len(), 4);
+        for card in cards {
+            assert_eq!(card["error"], Value::Null, "{card}");
+            assert_eq!(card["firmware"]["running"], "14.25.1020", "{card}");
+            assert_eq!(card["psid"], "MT_2420110034", "{card}");
+        }
+    }
+    let (code, _, rest) = burn.finish();
+    assert_eq!(code, Some(0), "{rest}");
+    assert_nothing_is_held(&lab);
+}

@@ -5,12 +5,13 @@
 
 use super::host::Host;
 use super::settings::Settings;
-use crate::card::Card;
+use crate::card::{BootImage, Card};
+use crate::flash::activation::what_activates;
 use crate::flash::component::{self, BurnError, BurnOptions, BusyHandle, StagedUpdate};
 use crate::flash::lock::{self, CardLock, LockError};
 use crate::flash::{Activation, Cancel};
 use crate::plan::{Action, Decision, Offer, Policy, Status, plan};
-use crate::progress::Sink;
+use crate::progress::{Event, Sink};
 use crate::report::{Ending, Outcome};
 
 /// What a card is to be burned with.
@@ -39,8 +40,9 @@ pub(super) fn burn(
     cancel: &Cancel,
     sink: &mut Sink<'_>,
 ) -> Outcome {
-    let lock = match take_lock(job, host, settings) {
+    let lock = match wait_for_lock(job, host, settings, cancel, sink) {
         Ok(lock) => lock,
+        Err(_) if cancel.requested() => return job.not_begun(),
         Err(error) => return job.failed(&error.to_string(), Some(error.advice()), "card_locked"),
     };
     let Some(card) = host.read_again(job.card) else {
@@ -69,7 +71,7 @@ pub(super) fn burn(
 
 /// What burning one card would do, step by step; nothing is written.
 pub(super) fn rehearse(job: &Job<'_>, host: &Host, settings: &Settings) -> Outcome {
-    let lock = match take_lock(job, host, settings) {
+    let lock = match CardLock::take(&host.roots, &job.lock_key(), settings.lock_wait) {
         Ok(lock) => lock,
         Err(error) => return job.failed(&error.to_string(), Some(error.advice()), "card_locked"),
     };
@@ -98,7 +100,7 @@ pub(super) fn settled(decision: &Decision, card: &Card, offers: &[Offer]) -> Out
         (Action::Refuse, _) => Ending::Refused,
         (Action::Skip | Action::Burn, _) => Ending::Skipped,
     };
-    let activation = (ending == Ending::AlreadyStaged).then_some(Activation::Reboot);
+    let activation = (ending == Ending::AlreadyStaged).then(|| activation_of_staged(card));
     Outcome {
         from: card.report.firmware.stored,
         to: decision
@@ -113,9 +115,45 @@ pub(super) fn settled(decision: &Decision, card: &Card, offers: &[Offer]) -> Out
     }
 }
 
-/// Held from the query before the burn to its end.
-fn take_lock(job: &Job<'_>, host: &Host, settings: &Settings) -> Result<CardLock, LockError> {
-    CardLock::take(&host.roots, &job.lock_key(), settings.lock_wait)
+/// The card's lock, held from the query before the burn to its end. Says whom it waits for, and
+/// waits no longer when the user wants to stop.
+fn wait_for_lock(
+    job: &Job<'_>,
+    host: &Host,
+    settings: &Settings,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<CardLock, LockError> {
+    let wait = settings.lock_wait;
+    let mut told = false;
+    CardLock::take_while(&host.roots, &job.lock_key(), wait, |holder| {
+        if !std::mem::replace(&mut told, true) {
+            let holder = holder.map_or_else(|| "another process".to_owned(), ToString::to_string);
+            sink(Event::Note {
+                text: format!(
+                    "{}: waiting at most {} s for {holder}",
+                    job.card.report.device,
+                    wait.as_secs()
+                ),
+            });
+        }
+        !cancel.requested()
+    })
+}
+
+/// What makes a staged image run, as the card tells; a restart of the machine does it for every
+/// card, and an older version than the running one needs a cold boot.
+fn activation_of_staged(card: &Card) -> Activation {
+    let firmware = &card.report.firmware;
+    if firmware.stored < firmware.running {
+        return Activation::ColdBoot;
+    }
+    let told = || {
+        let registers = card.device.as_ref()?.registers()?;
+        let boot_image = BootImage::find(registers).ok()??;
+        what_activates(registers, boot_image).ok()
+    };
+    told().unwrap_or(Activation::Reboot)
 }
 
 impl Job<'_> {

@@ -136,6 +136,20 @@ impl CardLock {
     /// [`LockError::Held`] when it is still held after `wait`; the others when the folder or the
     /// file cannot be used.
     pub fn take(roots: &Roots, key: &str, wait: Duration) -> Result<Self, LockError> {
+        Self::take_while(roots, key, wait, |_| true)
+    }
+
+    /// As [`CardLock::take`]. Before every pause of the wait `go_on` hears who holds the lock, as
+    /// far as the file tells, and says whether to wait on.
+    ///
+    /// # Errors
+    /// As [`CardLock::take`]; [`LockError::Held`] also when `go_on` said no.
+    pub fn take_while(
+        roots: &Roots,
+        key: &str,
+        wait: Duration,
+        go_on: impl FnMut(Option<&Holder>) -> bool,
+    ) -> Result<Self, LockError> {
         let folder = open_folder(&roots.locks)?;
         let name = format!("{}.lock", file_name(key));
         let path = roots.locks.join(&name);
@@ -143,7 +157,7 @@ impl CardLock {
         let file = rustix::fs::openat(&folder, &name, flags, Mode::from_raw_mode(0o644))
             .map(File::from)
             .map_err(|errno| io("open", &path, errno.into()))?;
-        lock(&file, &path, wait)?;
+        lock(&file, &path, wait, go_on)?;
         let abandoned = read_record(&file);
         let holder = Holder::this_process(abandoned.as_ref().and_then(|dead| dead.update_handle));
         write_record(&file, &path, &holder)?;
@@ -251,18 +265,26 @@ fn open_folder(path: &Path) -> Result<File, LockError> {
     Ok(folder)
 }
 
-fn lock(file: &File, path: &Path, wait: Duration) -> Result<(), LockError> {
-    let end = Instant::now() + wait;
+fn lock(
+    file: &File,
+    path: &Path,
+    wait: Duration,
+    mut go_on: impl FnMut(Option<&Holder>) -> bool,
+) -> Result<(), LockError> {
+    let start = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(std::fs::TryLockError::WouldBlock) if Instant::now() >= end => {
-                return Err(LockError::Held {
-                    path: path.to_owned(),
-                    holder: read_record(file),
-                });
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let holder = read_record(file);
+                if start.elapsed() >= wait || !go_on(holder.as_ref()) {
+                    return Err(LockError::Held {
+                        path: path.to_owned(),
+                        holder,
+                    });
+                }
+                std::thread::sleep(RETRY);
             }
-            Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(RETRY),
             Err(std::fs::TryLockError::Error(source)) => return Err(io("lock", path, source)),
         }
     }
