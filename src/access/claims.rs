@@ -57,6 +57,27 @@ impl Abandoned {
     }
 }
 
+/// The living process, if any, that wrote down `number` for this function.
+pub(super) fn living(dir: &Path, function: &str, slot: Slot, number: u32) -> Option<u32> {
+    let start = format!("{function}.");
+    fs::read_dir(dir).ok()?.flatten().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let (pid, _) = name
+            .strip_prefix(&start)?
+            .strip_suffix(SUFFIX)?
+            .split_once('-')?;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(entry.path())
+            .ok()?;
+        let lives = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+        let mut bytes = [0; 4];
+        file.read_exact_at(&mut bytes, slot as u64).ok()?;
+        (lives && u32::from_le_bytes(bytes) == number).then(|| pid.parse().ok())?
+    })
+}
+
 impl Claims {
     /// Starts the claims of this process on `function` in the folder of lock files.
     ///

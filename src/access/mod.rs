@@ -20,6 +20,7 @@ mod lock_folder;
 mod patience;
 mod semaphore;
 mod space;
+pub mod stuck;
 pub mod vsec;
 
 pub use device::{Device, RecoveryState};

@@ -144,7 +144,7 @@ impl From<&AccessError> for CardError {
             | AccessError::GatewayHeld { .. } => (
                 "semaphore_busy",
                 "let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead \
-                 one left it held and a restart of the machine frees it",
+                 one left it held: `cxfw query -d DEV --release-lock` names its owner and frees it",
             ),
             AccessError::SecureHost { .. } => (
                 "secure_host",

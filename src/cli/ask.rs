@@ -17,8 +17,16 @@ pub fn possible() -> bool {
 /// # Errors
 /// What the terminal says.
 pub fn confirmed() -> io::Result<bool> {
+    confirmed_that(QUESTION)
+}
+
+/// As [`confirmed`], with another question.
+///
+/// # Errors
+/// What the terminal says.
+pub fn confirmed_that(question: &str) -> io::Result<bool> {
     let mut stderr = io::stderr();
-    write!(stderr, "{QUESTION}")?;
+    write!(stderr, "{question}")?;
     stderr.flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

@@ -4,7 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use super::exit::Exit;
+use crate::access::AccessError;
 use crate::bundle::BundleError;
+use crate::flash::LockError;
 use crate::image::ImageError;
 use crate::lab::LabError;
 use crate::lab::host::HostError;
@@ -110,6 +112,36 @@ pub enum CliError {
         /// How many.
         cards: usize,
     },
+    /// A card could not be reached.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// A card could not be locked.
+    #[error(transparent)]
+    CardLock(#[from] LockError),
+    /// A semaphore is freed on one card that was named.
+    #[error("--release-lock frees the semaphores of one card, which has to be named")]
+    NotOneDevice,
+    /// A question about a semaphore that nobody can answer.
+    #[error("there is no terminal to ask on")]
+    NoTerminalForLock,
+    /// A semaphore whose owner lives.
+    #[error("{device}: {lock}: it is not freed, its owner lives")]
+    LockInUse {
+        /// The card.
+        device: String,
+        /// What is held, by whom.
+        lock: String,
+        /// The owner.
+        pid: u32,
+    },
+    /// The user said no.
+    #[error("{device}: the {lock} was not freed, as you wished")]
+    LockKept {
+        /// The card.
+        device: String,
+        /// Which.
+        lock: String,
+    },
     /// A form the command does not have.
     #[error("`{command}` has no {format} output")]
     Format {
@@ -166,10 +198,14 @@ impl CliError {
         match self {
             Self::NoSource
             | Self::NoTerminal { .. }
+            | Self::NotOneDevice
+            | Self::NoTerminalForLock
             | Self::Format { .. }
             | Self::NotAPsid { .. }
             | Self::NoCommand { .. } => Exit::Usage,
-            Self::Unmatched { .. } => Exit::Refused,
+            Self::Unmatched { .. } | Self::LockInUse { .. } | Self::LockKept { .. } => {
+                Exit::Refused
+            }
             Self::NoDevice | Self::Name(_) => Exit::NoDevice,
             _ => Exit::Failed,
         }
@@ -193,7 +229,12 @@ impl CliError {
             Self::Function(_) => "function_unreadable",
             Self::Name(_) => "unknown_device",
             Self::NoDevice => "no_device",
-            Self::NoTerminal { .. } => "no_terminal",
+            Self::NoTerminal { .. } | Self::NoTerminalForLock => "no_terminal",
+            Self::Access(_) => "access",
+            Self::CardLock(_) => "card_locked",
+            Self::NotOneDevice => "usage",
+            Self::LockInUse { .. } => "lock_in_use",
+            Self::LockKept { .. } => "declined",
             Self::Format { .. } => "format",
             Self::NotInBundle { .. } => "psid_not_found",
             Self::SeveralInBundle { .. } => "ambiguous",
@@ -245,6 +286,12 @@ impl Hint for CliError {
             Self::NoDevice => {
                 "check with `lspci -d 15b3:` that the system sees a card; --lab works on simulated ones"
             }
+            Self::NotOneDevice => "name it with -d DEV",
+            Self::NoTerminalForLock => "look whether its owner is dead, then run again with --yes",
+            Self::LockInUse { pid, .. } => {
+                return Some(format!("let process {pid} end, or end it"));
+            }
+            Self::CardLock(error) => return Some(error.advice()),
             Self::NoTerminal { .. } => "look at the plan with --dry-run, then run again with --yes",
             Self::Format { .. } => "use --format text or --format json",
             Self::NotInBundle { present, .. } => {
@@ -260,7 +307,9 @@ impl Hint for CliError {
             Self::Function(_) => {
                 "look at the function with `lspci -vvs`; the others are not affected"
             }
-            Self::Name(_)
+            Self::Access(_)
+            | Self::LockKept { .. }
+            | Self::Name(_)
             | Self::NotAPsid { .. }
             | Self::File { .. }
             | Self::HostFile { .. }

@@ -8,9 +8,10 @@ use super::args::DeviceArgs;
 use super::error::CliError;
 use super::interrupt::Interrupt;
 use super::settings::{Settings, Target};
+use crate::access::AccessError;
 use crate::card::{self, Card, CardReport};
 use crate::lab::Lab;
-use crate::pci::{self, ConfigSource, SysfsSource};
+use crate::pci::{self, Address, ConfigSource, ConfigSpace, SysfsSource};
 use crate::sys::Roots;
 
 /// What is plugged in.
@@ -95,6 +96,15 @@ impl Host {
             cards,
             unread,
         })
+    }
+
+    /// Configuration space of a function.
+    ///
+    /// # Errors
+    /// [`CliError::Access`].
+    pub fn config_space(&self, address: Address) -> Result<Arc<dyn ConfigSpace>, CliError> {
+        let config = self.config.open(address).map_err(AccessError::from)?;
+        Ok(config)
     }
 
     /// Reads one card once more.

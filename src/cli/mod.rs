@@ -19,6 +19,7 @@ pub mod logging;
 pub mod man;
 pub mod query;
 mod queue;
+mod release_lock;
 pub mod settings;
 pub mod source;
 pub mod update;

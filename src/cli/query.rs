@@ -8,6 +8,7 @@ use super::args::{DeviceArgs, SourceArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::host::Host;
+use super::release_lock::{self, Consent};
 use super::settings::{Format, Settings};
 use super::source::{Offers, Source};
 use crate::plan::{Aim, Branch, Policy, Status, plan};
@@ -28,6 +29,14 @@ pub struct QueryArgs {
     #[arg(long, value_name = "PREFIX")]
     branch: Option<Branch>,
 
+    /// First free the semaphores that a dead owner left held on the card named with -d
+    #[arg(long, requires = "device")]
+    release_lock: bool,
+
+    /// Do not ask before a semaphore is freed
+    #[arg(short, long, requires = "release_lock")]
+    yes: bool,
+
     /// Exit with 3 when an update is available
     #[arg(long)]
     exit_code: bool,
@@ -40,6 +49,14 @@ impl QueryArgs {
     /// A source that cannot be used, a name that names nothing, no card at all.
     pub fn run(&self, settings: &Settings) -> Result<Exit, CliError> {
         let host = Host::open(settings)?;
+        if self.release_lock {
+            let consent = if self.yes {
+                Consent::Given
+            } else {
+                Consent::Ask
+            };
+            release_lock::run(&host, &self.devices, consent, settings)?;
+        }
         let source = Source::open(&settings.source(&self.source), host.firmware.as_deref())?;
         let survey = host.survey(&self.devices)?;
         let cards = &survey.reports;

@@ -37,7 +37,7 @@ const CONTROL: u16 = 0x04;
 /// A new ticket with every read.
 const COUNTER: u16 = 0x08;
 /// 0 = free, else the owner's ticket.
-const SEMAPHORE: u16 = 0x0c;
+pub(super) const SEMAPHORE: u16 = 0x0c;
 /// Address `[29:0]`, syndrome 30, flag 31.
 const ADDRESS: u16 = 0x10;
 /// The dword read or to write.
