@@ -10,6 +10,8 @@ use crate::flash::LockError;
 use crate::image::ImageError;
 use crate::lab::LabError;
 use crate::lab::host::HostError;
+#[cfg(feature = "mount")]
+use crate::lab::mount::MountError;
 use crate::pci::{EnumerationError, FunctionError, NameError};
 use crate::report::json::Problem;
 
@@ -80,6 +82,18 @@ pub enum CliError {
     /// A lab cannot be made or used.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// A lab cannot be mounted.
+    #[cfg(feature = "mount")]
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// A program could not be run in a lab.
+    #[error("cannot run `{program}`: {source}")]
+    Program {
+        /// Its name as given.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A description of a simulated host cannot be used.
     #[error("{}: {source}", path.display())]
     HostFile {
@@ -194,7 +208,7 @@ pub enum CliError {
 impl CliError {
     /// The exit code.
     #[must_use]
-    pub const fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         match self {
             Self::NoSource
             | Self::NoTerminal { .. }
@@ -207,6 +221,11 @@ impl CliError {
                 Exit::Refused
             }
             Self::NoDevice | Self::Name(_) => Exit::NoDevice,
+            // as shells tell it
+            Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Exit::Program(127)
+            }
+            Self::Program { .. } => Exit::Program(126),
             _ => Exit::Failed,
         }
     }
@@ -224,6 +243,9 @@ impl CliError {
             Self::NoSource => "no_source",
             Self::Unmatched { .. } => "psid_not_found",
             Self::Lab(_) | Self::HostFile { .. } => "lab",
+            #[cfg(feature = "mount")]
+            Self::Mount(_) => "mount",
+            Self::Program { .. } => "program",
             Self::NoCommand { .. } => "usage",
             Self::Enumeration(_) => "enumeration",
             Self::Function(_) => "function_unreadable",
@@ -304,6 +326,8 @@ impl Hint for CliError {
                 "the PSID names the board, and only an image for that very board goes on a card"
             }
             Self::Lab(error) => return error.hint(),
+            #[cfg(feature = "mount")]
+            Self::Mount(error) => return error.hint(),
             Self::Function(_) => {
                 "look at the function with `lspci -vvs`; the others are not affected"
             }
@@ -313,6 +337,7 @@ impl Hint for CliError {
             | Self::NotAPsid { .. }
             | Self::File { .. }
             | Self::HostFile { .. }
+            | Self::Program { .. }
             | Self::NoCommand { .. }
             | Self::Output(_) => return None,
         };
@@ -332,6 +357,30 @@ impl Hint for LabError {
             Self::Missing(_) => "make it with `cxfw lab new`",
             Self::Broken { .. } => "make it anew with `cxfw lab new --replace`",
             _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+#[cfg(feature = "mount")]
+impl Hint for MountError {
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Tree { .. } => "make the lab anew with `cxfw lab new --replace`",
+            Self::NoFuse => {
+                "load the kernel's module (`modprobe fuse`); start a container with --device /dev/fuse"
+            }
+            Self::Refused { .. } => {
+                "name an existing folder; run as root (in a container: with --cap-add SYS_ADMIN), or \
+                 install fuse3, whose fusermount3 lets other users mount"
+            }
+            Self::View { .. } => {
+                "run as root; in a container: with --cap-add SYS_ADMIN --device /dev/fuse"
+            }
+            Self::HelperNode { .. } => {
+                "unload the vendor's kernel module first (`mst stop`), so that no program takes the \
+                 real card for the simulated one"
+            }
         };
         Some(text.to_owned())
     }

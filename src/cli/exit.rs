@@ -19,6 +19,8 @@ pub enum Exit {
     NoDevice,
     /// Burned, restart needed to activate (`update --exit-code`).
     RestartNeeded,
+    /// What a program said that was run in a lab.
+    Program(u8),
     /// Ended by this signal.
     Interrupted(i32),
 }
@@ -35,6 +37,7 @@ impl Exit {
             Self::Refused => 4,
             Self::NoDevice => 5,
             Self::RestartNeeded => 6,
+            Self::Program(code) => code,
             Self::Interrupted(signal) => u8::try_from(signal).map_or(1, |n| n.saturating_add(128)),
         }
     }

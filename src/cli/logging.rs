@@ -23,6 +23,10 @@ pub fn start(args: &GlobalArgs) -> Result<(), CliError> {
     };
     let mut builder = Builder::new();
     builder.filter_level(level).format_target(false);
+    if level < LevelFilter::Trace {
+        // It warns of every request that means nothing on a tree like sysfs (flush, xattr).
+        builder.filter_module("fuser", LevelFilter::Error);
+    }
     if let Some(path) = &args.log_file {
         let file = OpenOptions::new()
             .create(true)

@@ -74,6 +74,36 @@ fn registers(counts: &[RegisterCount]) -> Value {
     counts.iter().map(register).collect()
 }
 
+/// How to work on a lab that is mounted at `mountpoint`.
+///
+/// # Errors
+/// What the writer says.
+pub fn mounted(out: &mut dyn Write, dir: &Path, mountpoint: &Path, locks: &Path) -> io::Result<()> {
+    let (dir, mountpoint, locks) = (dir.display(), mountpoint.display(), locks.display());
+    writeln!(
+        out,
+        "Lab in {dir} is served at {mountpoint} until Ctrl-C.\n\n\
+         Work on it from another terminal:\n  \
+         cxfw --sysfs {mountpoint} --lock-dir {locks} query\n\
+         Programs that know only /sys need no mount:\n  \
+         cxfw --lab={dir} lab exec -- mstflint -d 03:00.0 query full"
+    )
+}
+
+/// The same for programs, `cxfw.lab.mount/1`: printed when the tree is there.
+///
+/// # Errors
+/// What the writer says.
+pub fn mounted_json(out: &mut dyn Write, dir: &Path, mountpoint: &Path) -> io::Result<()> {
+    let document = json!({
+        "schema": "cxfw.lab.mount/1",
+        "dir": dir,
+        "mountpoint": mountpoint,
+        "errors": [],
+    });
+    writeln!(out, "{document}")
+}
+
 fn boot(card: &CardStatus) -> String {
     match &card.boot {
         Some(Boot::Running(firmware)) => {

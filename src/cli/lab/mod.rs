@@ -1,7 +1,11 @@
 //! `cxfw lab`: make, inspect, break and restart a simulated host. One file a subcommand that is more
 //! than a line.
 
+#[cfg(feature = "mount")]
+mod exec;
 mod fault;
+#[cfg(feature = "mount")]
+mod mount;
 mod new;
 
 use std::io::{self, Write};
@@ -36,6 +40,12 @@ enum LabCommand {
     Fault(fault::FaultArgs),
     /// Restart the simulated host: every chip boots from its flash
     Reset,
+    /// Serve the lab as a live file tree, for programs that take another folder for /sys
+    #[cfg(feature = "mount")]
+    Mount(mount::MountArgs),
+    /// Run a program that sees the lab in place of the hardware
+    #[cfg(feature = "mount")]
+    Exec(exec::ExecArgs),
 }
 
 impl LabArgs {
@@ -69,6 +79,10 @@ impl LabArgs {
                 lab.reset()?;
                 show(&lab, settings)
             }
+            #[cfg(feature = "mount")]
+            LabCommand::Mount(args) => args.run(&Lab::open_or_create(&dir)?.0, settings),
+            #[cfg(feature = "mount")]
+            LabCommand::Exec(args) => args.run(&Lab::open_or_create(&dir)?.0),
         }
     }
 }

@@ -1,68 +1,57 @@
-//! Files and folders of the mounted tree by inode number.
-//!
-//! Numbers are given out on first sight and never reused, so a program that holds an old one
-//! gets "no such file" and not somebody else's file.
+//! What a path of the mounted tree is, found out anew every time: a reset of the lab changes it.
 
-use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::pci::Address;
 
-/// What an inode stands for.
+use super::procfs;
+
+/// What a path stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     /// A file or folder of the lab's own tree; path relative to its sysfs folder.
     Backed(PathBuf),
-    /// The `config` file of a function with a simulated chip; path of its snapshot.
+    /// The `config` file of a function; path of its snapshot in the lab's tree.
     Config(Address, PathBuf),
-    /// A folder of the procfs part.
-    Folder(Vec<(String, u64)>),
+    /// A folder of the procfs part, with its entries.
+    Folder(Vec<String>),
     /// A text of the procfs part.
-    Text(Vec<u8>),
+    Text(String),
 }
 
-/// Inode of the root, fixed by FUSE.
-pub const ROOT: u64 = 1;
-
-/// All inodes known so far.
-#[derive(Debug)]
-pub struct Nodes {
-    by_number: HashMap<u64, Node>,
-    by_path: HashMap<PathBuf, u64>,
-    next: u64,
+impl Node {
+    /// What `path` is in a tree over the folder `sysfs`. Whether a file of the lab's own tree is
+    /// there is not looked at.
+    pub fn at(sysfs: &Path, path: &Path) -> io::Result<Self> {
+        if let Ok(rest) = path.strip_prefix(procfs::ROOT) {
+            return procfs::node(sysfs, rest);
+        }
+        // A file called `config` in a folder named by a PCI address is that function's.
+        let address = path
+            .parent()
+            .and_then(Path::file_name)
+            .and_then(OsStr::to_str)
+            .and_then(|name| name.parse().ok());
+        Ok(match (path.file_name().and_then(OsStr::to_str), address) {
+            (Some("config"), Some(address)) => Self::Config(address, path.to_owned()),
+            _ => Self::Backed(path.to_owned()),
+        })
+    }
 }
 
-impl Nodes {
-    /// The root alone.
-    pub fn new() -> Self {
-        let root = PathBuf::new();
-        Self {
-            by_number: HashMap::from([(ROOT, Node::Backed(root.clone()))]),
-            by_path: HashMap::from([(root, ROOT)]),
-            next: ROOT + 1,
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// What `number` is, if it was ever given out.
-    pub fn get(&self, number: u64) -> Option<&Node> {
-        self.by_number.get(&number)
-    }
-
-    /// The inode of a path of the lab's tree; `make` says what it is when it is new.
-    pub fn of_path(&mut self, path: &Path, make: impl FnOnce() -> Node) -> u64 {
-        if let Some(&number) = self.by_path.get(path) {
-            return number;
-        }
-        let number = self.add(make());
-        self.by_path.insert(path.to_owned(), number);
-        number
-    }
-
-    /// A new inode.
-    pub fn add(&mut self, node: Node) -> u64 {
-        let number = self.next;
-        self.next += 1;
-        self.by_number.insert(number, node);
-        number
+    #[test]
+    fn only_a_config_file_in_a_folder_named_by_an_address_is_live() {
+        let at = |path: &str| Node::at(Path::new("/nowhere"), Path::new(path)).unwrap();
+        assert!(matches!(
+            at("devices/pci0000:00/0000:03:00.0/config"),
+            Node::Config(address, _) if address.to_string() == "0000:03:00.0"
+        ));
+        assert!(matches!(at("kernel/config"), Node::Backed(_)));
     }
 }

@@ -3,24 +3,28 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::pci::Address;
 
-use super::MountError;
+use super::node::Node;
+
+/// Folder of the mounted tree that stands for `/proc`.
+pub const ROOT: &str = "proc";
 
 /// One function as the procfs part shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
+struct Function {
     /// Where it is.
-    pub address: Address,
+    address: Address,
     /// Snapshot of its configuration space in the lab's tree, relative to the sysfs folder.
-    pub config: PathBuf,
+    config: PathBuf,
 }
 
 impl Function {
     /// Folder below `/proc/bus/pci`: the bus, with the domain before it unless that is 0.
-    pub fn folder(&self) -> String {
+    fn folder(&self) -> String {
         if self.address.domain == 0 {
             format!("{:02x}", self.address.bus)
         } else {
@@ -29,21 +33,49 @@ impl Function {
     }
 
     /// File name in that folder.
-    pub fn file(&self) -> String {
+    fn file(&self) -> String {
         format!("{:02x}.{:x}", self.address.device, self.address.function)
     }
 }
 
-/// All functions of the tree in address order.
-pub fn functions(sysfs: &Path) -> Result<Vec<Function>, MountError> {
-    let folder = sysfs.join("bus/pci/devices");
-    let fail = |source| MountError::Tree {
-        path: folder.clone(),
-        source,
+/// What `path` below `/proc` is, for the functions in the folder `sysfs`.
+pub fn node(sysfs: &Path, path: &Path) -> io::Result<Node> {
+    let names: Vec<&str> = path.iter().filter_map(|name| name.to_str()).collect();
+    let folder = |names: &[&str]| Node::Folder(names.iter().map(|&name| name.to_owned()).collect());
+    let rest = match names.as_slice() {
+        [] => return Ok(folder(&["bus"])),
+        ["bus"] => return Ok(folder(&["pci"])),
+        ["bus", "pci", rest @ ..] => rest,
+        _ => return Err(io::ErrorKind::NotFound.into()),
     };
+    let functions = functions(sysfs)?;
+    match rest {
+        [] => {
+            let mut entries: Vec<String> = functions.iter().map(Function::folder).collect();
+            entries.dedup();
+            entries.push("devices".to_owned());
+            Some(Node::Folder(entries))
+        }
+        ["devices"] => Some(Node::Text(devices_table(sysfs, &functions))),
+        [bus] => {
+            let on_bus = functions.iter().filter(|one| one.folder() == *bus);
+            let files: Vec<String> = on_bus.map(Function::file).collect();
+            (!files.is_empty()).then_some(Node::Folder(files))
+        }
+        [bus, file] => functions
+            .into_iter()
+            .find(|one| one.folder() == *bus && one.file() == *file)
+            .map(|one| Node::Config(one.address, one.config)),
+        _ => None,
+    }
+    .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// All functions of the tree in address order.
+fn functions(sysfs: &Path) -> io::Result<Vec<Function>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(fail)? {
-        let name = entry.map_err(fail)?.file_name();
+    for entry in fs::read_dir(sysfs.join("bus/pci/devices"))? {
+        let name = entry?.file_name();
         if let Some(address) = name.to_str().and_then(|text| text.parse().ok()) {
             let config = Path::new("bus/pci/devices").join(&name).join("config");
             found.push(Function { address, config });
@@ -55,7 +87,7 @@ pub fn functions(sysfs: &Path) -> Result<Vec<Function>, MountError> {
 
 /// The text of `/proc/bus/pci/devices`: a line a function with bus/devfn, ids, interrupt, seven
 /// resource starts and seven sizes, driver; tabs between. The lab's chips map no memory.
-pub fn devices_table(sysfs: &Path, functions: &[Function]) -> String {
+fn devices_table(sysfs: &Path, functions: &[Function]) -> String {
     let mut table = String::new();
     for function in functions {
         let id = |file: &str| {
@@ -107,18 +139,24 @@ mod tests {
     #[test]
     fn a_function_has_its_folder_by_bus_and_by_domain_where_that_is_not_zero() {
         let host = host();
-        let functions = functions(host.path()).unwrap();
-        let names: Vec<_> = functions
-            .iter()
-            .map(|function| format!("{}/{}", function.folder(), function.file()))
-            .collect();
-        assert_eq!(names, ["03/00.1", "10002:01/00.0"]);
+        let at = |path: &str| node(host.path(), Path::new(path)).unwrap();
+        let folder = |names: &[&str]| Node::Folder(names.iter().map(|&n| n.to_owned()).collect());
+        assert_eq!(at("bus/pci"), folder(&["03", "10002:01", "devices"]));
+        assert_eq!(at("bus/pci/10002:01"), folder(&["00.0"]));
+        let config = PathBuf::from("bus/pci/devices/0000:03:00.1/config");
+        let address = "0000:03:00.1".parse().unwrap();
+        assert_eq!(at("bus/pci/03/00.1"), Node::Config(address, config));
+        for absent in ["self", "bus/usb", "bus/pci/04", "bus/pci/03/00.0"] {
+            assert!(node(host.path(), Path::new(absent)).is_err(), "{absent}");
+        }
     }
 
     #[test]
     fn the_table_names_bus_devfn_and_ids() {
         let host = host();
-        let table = devices_table(host.path(), &functions(host.path()).unwrap());
+        let Node::Text(table) = node(host.path(), Path::new("bus/pci/devices")).unwrap() else {
+            panic!("no text");
+        };
         assert!(table.starts_with("0301\t15b31015\t0\t"), "{table}");
         assert_eq!(table.lines().count(), 2);
     }

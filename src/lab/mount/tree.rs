@@ -1,15 +1,15 @@
 //! The file system: the lab's tree passed through, with live `config` files.
 //!
-//! Reads and writes of a config file become config cycles: whole dwords as they are, bytes and
-//! words as the part of a dword they are (a write reads the dword first). Nothing is cached by
-//! the kernel: the files are opened for direct I/O and attributes are good for no time at all.
+//! Nothing is cached by the kernel: the files are opened for direct I/O, attributes and names are
+//! good for no time at all, since a reset changes the tree.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
@@ -20,11 +20,11 @@ use fuser::{
 
 use crate::pci::{Address, ConfigSource, ConfigSpace};
 
-use super::MountError;
-use super::node::{Node, Nodes, ROOT};
-use super::procfs;
+use super::inodes::{Inodes, ROOT};
+use super::node::Node;
+use super::{cycles, procfs};
 
-/// Attributes and names are asked for again every time: a reset changes the tree.
+/// How long the kernel may keep names and attributes.
 const NO_TIME: Duration = Duration::ZERO;
 
 /// Largest plain file passed through; sysfs files are a page, VPD at most 32 KiB.
@@ -34,51 +34,33 @@ const LARGEST_FILE: u64 = 1 << 20;
 pub struct Tree {
     sysfs: PathBuf,
     source: Arc<dyn ConfigSource>,
-    nodes: Mutex<Nodes>,
+    inodes: Inodes,
     spaces: Mutex<HashMap<Address, Arc<dyn ConfigSpace>>>,
-    proc_folder: u64,
+    /// User and group that everything belongs to: those of this process.
+    owner: (u32, u32),
 }
 
 impl Tree {
     /// A tree over the lab's `sysfs` folder with the chips of `source`.
-    pub fn new(sysfs: &Path, source: Arc<dyn ConfigSource>) -> Result<Self, MountError> {
-        let functions = procfs::functions(sysfs)?;
-        let mut nodes = Nodes::new();
-        let mut folders: Vec<(String, Vec<(String, u64)>)> = Vec::new();
-        for function in &functions {
-            let number = nodes.add(Node::Config(function.address, function.config.clone()));
-            let folder = function.folder();
-            match folders.last_mut() {
-                Some((name, files)) if *name == folder => files.push((function.file(), number)),
-                _ => folders.push((folder, vec![(function.file(), number)])),
-            }
-        }
-        let table = procfs::devices_table(sysfs, &functions).into_bytes();
-        let mut pci = vec![("devices".to_owned(), nodes.add(Node::Text(table)))];
-        for (name, files) in folders {
-            pci.push((name, nodes.add(Node::Folder(files))));
-        }
-        let pci = nodes.add(Node::Folder(pci));
-        let bus = nodes.add(Node::Folder(vec![("pci".to_owned(), pci)]));
-        let proc_folder = nodes.add(Node::Folder(vec![("bus".to_owned(), bus)]));
-        Ok(Self {
+    pub fn new(sysfs: &Path, source: Arc<dyn ConfigSource>) -> Self {
+        Self {
             sysfs: sysfs.to_owned(),
             source,
-            nodes: Mutex::new(nodes),
+            inodes: Inodes::new(),
             spaces: Mutex::new(HashMap::new()),
-            proc_folder,
-        })
+            owner: (
+                rustix::process::geteuid().as_raw(),
+                rustix::process::getegid().as_raw(),
+            ),
+        }
     }
 
-    fn nodes(&self) -> MutexGuard<'_, Nodes> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn path(&self, inode: INodeNo) -> Result<PathBuf, Errno> {
+        self.inodes.path(u64::from(inode)).ok_or(Errno::ENOENT)
     }
 
     fn node(&self, inode: INodeNo) -> Result<Node, Errno> {
-        self.nodes()
-            .get(u64::from(inode))
-            .cloned()
-            .ok_or(Errno::ENOENT)
+        Ok(Node::at(&self.sysfs, &self.path(inode)?)?)
     }
 
     /// The chip's config space, or `None` for a function that is only a picture in the tree (an
@@ -93,50 +75,34 @@ impl Tree {
         Some(space)
     }
 
-    fn child(&self, parent: INodeNo, name: &OsStr) -> Result<u64, Errno> {
-        let name = name.to_str().ok_or(Errno::ENOENT)?;
-        match self.node(parent)? {
-            Node::Folder(entries) => entries
-                .iter()
-                .find(|(entry, _)| entry == name)
-                .map(|&(_, number)| number)
-                .ok_or(Errno::ENOENT),
-            Node::Backed(path) => {
-                if u64::from(parent) == ROOT && name == "proc" {
-                    return Ok(self.proc_folder);
-                }
-                let path = path.join(name);
-                fs::symlink_metadata(self.sysfs.join(&path))?;
-                let kind = kind_of(&path);
-                Ok(self.nodes().of_path(&path, || kind))
-            }
-            Node::Config(..) | Node::Text(_) => Err(Errno::ENOTDIR),
-        }
-    }
-
-    fn attributes(&self, number: u64) -> Result<FileAttr, Errno> {
-        let node = self.node(INodeNo(number))?;
-        let (kind, perm, size) = match &node {
+    /// Kind, permissions and size of `path`, if it is there.
+    fn facts(&self, path: &Path) -> Result<(FileType, u16, u64), Errno> {
+        let kind = |meta: &fs::Metadata| FileType::from_std(meta.file_type()).ok_or(Errno::EIO);
+        Ok(match Node::at(&self.sysfs, path)? {
             Node::Folder(_) => (FileType::Directory, 0o555, 0),
             Node::Text(text) => (FileType::RegularFile, 0o444, text.len() as u64),
-            Node::Backed(path) | Node::Config(_, path) => {
-                let meta = match &node {
-                    // A config file found through /proc follows the link in bus/pci/devices.
-                    Node::Config(..) => fs::metadata(self.sysfs.join(path))?,
-                    _ => fs::symlink_metadata(self.sysfs.join(path))?,
-                };
-                let kind = FileType::from_std(meta.file_type()).ok_or(Errno::EIO)?;
-                let perm = match (&node, kind) {
-                    (Node::Config(..), _) => 0o644,
-                    (_, FileType::Directory) => 0o755,
-                    (_, FileType::Symlink) => 0o777,
+            // A config file found through /proc follows the link in bus/pci/devices.
+            Node::Config(_, snapshot) => {
+                let meta = fs::metadata(self.sysfs.join(snapshot))?;
+                (kind(&meta)?, 0o644, meta.len())
+            }
+            Node::Backed(path) => {
+                let meta = fs::symlink_metadata(self.sysfs.join(path))?;
+                let perm = match kind(&meta)? {
+                    FileType::Directory => 0o755,
+                    FileType::Symlink => 0o777,
                     _ => u16::try_from(meta.mode() & 0o444).unwrap_or(0o444),
                 };
-                (kind, perm, meta.len())
+                (kind(&meta)?, perm, meta.len())
             }
-        };
+        })
+    }
+
+    fn attributes(&self, path: &Path) -> Result<FileAttr, Errno> {
+        let (kind, perm, size) = self.facts(path)?;
+        let (uid, gid) = self.owner;
         Ok(FileAttr {
-            ino: INodeNo(number),
+            ino: INodeNo(self.inodes.number(path)),
             size,
             blocks: size.div_ceil(512),
             atime: UNIX_EPOCH,
@@ -146,32 +112,36 @@ impl Tree {
             kind,
             perm,
             nlink: 1,
-            uid: 0,
-            gid: 0,
+            uid,
+            gid,
             rdev: 0,
             flags: 0,
             blksize: 4096,
         })
     }
 
+    fn child(&self, parent: INodeNo, name: &OsStr) -> Result<FileAttr, Errno> {
+        self.attributes(&self.path(parent)?.join(name))
+    }
+
     fn read_node(&self, inode: INodeNo, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
         let size = size as usize;
         match self.node(inode)? {
             Node::Folder(_) => Err(Errno::EISDIR),
-            Node::Text(text) => Ok(part(&text, offset, size)),
+            Node::Text(text) => Ok(part(text.as_bytes(), offset, size)),
             Node::Backed(path) => self.read_file(&path, offset, size),
-            Node::Config(address, path) => match self.space(address) {
+            Node::Config(address, snapshot) => match self.space(address) {
                 Some(space) => {
-                    let end = fs::metadata(self.sysfs.join(path))?.len();
-                    read_config(&*space, offset, size, end)
+                    let end = fs::metadata(self.sysfs.join(snapshot))?.len();
+                    cycles::read(&*space, offset, size, end)
                 }
-                None => self.read_file(&path, offset, size),
+                None => self.read_file(&snapshot, offset, size),
             },
         }
     }
 
     fn read_file(&self, path: &Path, offset: u64, size: usize) -> Result<Vec<u8>, Errno> {
-        let file = fs::File::open(self.sysfs.join(path))?;
+        let file = File::open(self.sysfs.join(path))?;
         if file.metadata()?.len() > LARGEST_FILE {
             return Err(Errno::EFBIG);
         }
@@ -188,56 +158,54 @@ impl Tree {
     }
 
     fn write_node(&self, inode: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        let Node::Config(address, path) = self.node(inode)? else {
+        let Node::Config(address, snapshot) = self.node(inode)? else {
             return Err(Errno::EACCES);
         };
         let space = self.space(address).ok_or(Errno::EACCES)?;
-        let end = fs::metadata(self.sysfs.join(path))?.len();
-        write_config(&*space, offset, data, end)
+        let end = fs::metadata(self.sysfs.join(snapshot))?.len();
+        cycles::write(&*space, offset, data, end)
+    }
+
+    fn link_target(&self, inode: INodeNo) -> Result<PathBuf, Errno> {
+        match self.node(inode)? {
+            Node::Backed(path) => Ok(fs::read_link(self.sysfs.join(path))?),
+            _ => Err(Errno::EINVAL),
+        }
     }
 
     fn entries(&self, inode: INodeNo) -> Result<Vec<(u64, FileType, String)>, Errno> {
-        let listed: Vec<(String, u64)> = match self.node(inode)? {
-            Node::Folder(entries) => entries,
+        let folder = self.path(inode)?;
+        let mut names = match Node::at(&self.sysfs, &folder)? {
+            Node::Folder(names) => names,
             Node::Config(..) | Node::Text(_) => return Err(Errno::ENOTDIR),
-            Node::Backed(path) => {
-                let mut found = Vec::new();
-                for entry in fs::read_dir(self.sysfs.join(&path))? {
-                    let name = entry?.file_name();
-                    let Some(text) = name.to_str() else { continue };
-                    let child = path.join(text);
-                    let kind = kind_of(&child);
-                    found.push((text.to_owned(), self.nodes().of_path(&child, || kind)));
-                }
-                found.sort();
-                if u64::from(inode) == ROOT {
-                    found.push(("proc".to_owned(), self.proc_folder));
-                }
-                found
-            }
+            Node::Backed(path) => names(&self.sysfs.join(path))?,
         };
-        // A file that a reset took away between the two looks is not listed.
-        Ok(listed
-            .into_iter()
-            .filter_map(|(name, number)| {
-                let kind = self.attributes(number).ok()?.kind;
-                Some((number, kind, name))
-            })
-            .collect())
+        if u64::from(inode) == ROOT {
+            names.push(procfs::ROOT.to_owned());
+        }
+        names.sort();
+        let mut entries = vec![
+            (u64::from(inode), FileType::Directory, ".".to_owned()),
+            (ROOT, FileType::Directory, "..".to_owned()),
+        ];
+        for name in names {
+            let path = folder.join(&name);
+            // A file that a reset took away between the two looks is not listed.
+            if let Ok((kind, ..)) = self.facts(&path) {
+                entries.push((self.inodes.number(&path), kind, name));
+            }
+        }
+        Ok(entries)
     }
 }
 
-/// A file called `config` in a folder named by a PCI address is that function's config space.
-fn kind_of(path: &Path) -> Node {
-    let address = path
-        .parent()
-        .and_then(Path::file_name)
-        .and_then(OsStr::to_str)
-        .and_then(|name| name.parse::<Address>().ok());
-    match (path.file_name().and_then(OsStr::to_str), address) {
-        (Some("config"), Some(address)) => Node::Config(address, path.to_owned()),
-        _ => Node::Backed(path.to_owned()),
+/// Names in a folder; the lab makes none that are no UTF-8.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.extend(entry?.file_name().into_string());
     }
+    Ok(names)
 }
 
 fn part(bytes: &[u8], offset: u64, size: usize) -> Vec<u8> {
@@ -248,89 +216,23 @@ fn part(bytes: &[u8], offset: u64, size: usize) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-/// Reads `size` bytes at `offset`, one cycle for each dword touched, up to `end`.
-fn read_config(
-    space: &dyn ConfigSpace,
-    offset: u64,
-    size: usize,
-    end: u64,
-) -> Result<Vec<u8>, Errno> {
-    let stop = offset.saturating_add(size as u64).min(end);
-    let mut bytes = Vec::with_capacity(size.min(4096));
-    let mut at = offset;
-    while at < stop {
-        let dword = u16::try_from(at & !3).map_err(|_| Errno::EINVAL)?;
-        let value = space.read(dword).map_err(|_| Errno::EIO)?.to_le_bytes();
-        let next = ((at & !3) + 4).min(stop);
-        bytes.extend(
-            value
-                .iter()
-                .skip((at & 3) as usize)
-                .take((next - at) as usize),
-        );
-        at = next;
-    }
-    Ok(bytes)
-}
-
-/// Writes `data` at `offset`, up to `end`; a partly covered dword is read first.
-fn write_config(space: &dyn ConfigSpace, offset: u64, data: &[u8], end: u64) -> Result<u32, Errno> {
-    let stop = offset.saturating_add(data.len() as u64).min(end);
-    if offset >= stop {
-        return Err(Errno::EINVAL);
-    }
-    let mut left = data.iter();
-    let mut at = offset;
-    while at < stop {
-        let dword = u16::try_from(at & !3).map_err(|_| Errno::EINVAL)?;
-        let next = ((at & !3) + 4).min(stop);
-        let whole = next - at == 4;
-        let mut value = if whole {
-            [0; 4]
-        } else {
-            space.read(dword).map_err(|_| Errno::EIO)?.to_le_bytes()
-        };
-        for (slot, byte) in value
-            .iter_mut()
-            .skip((at & 3) as usize)
-            .take((next - at) as usize)
-            .zip(left.by_ref())
-        {
-            *slot = *byte;
-        }
-        space
-            .write(dword, u32::from_le_bytes(value))
-            .map_err(|_| Errno::EIO)?;
-        at = next;
-    }
-    u32::try_from(stop - offset).map_err(|_| Errno::EINVAL)
-}
-
 impl Filesystem for Tree {
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self
-            .child(parent, name)
-            .and_then(|number| self.attributes(number))
-        {
+        match self.child(parent, name) {
             Ok(attributes) => reply.entry(&NO_TIME, &attributes, Generation(0)),
             Err(error) => reply.error(error),
         }
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        match self.attributes(u64::from(ino)) {
+        match self.path(ino).and_then(|path| self.attributes(&path)) {
             Ok(attributes) => reply.attr(&NO_TIME, &attributes),
             Err(error) => reply.error(error),
         }
     }
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
-        let target = match self.node(ino) {
-            Ok(Node::Backed(path)) => fs::read_link(self.sysfs.join(path)).map_err(Errno::from),
-            Ok(_) => Err(Errno::EINVAL),
-            Err(error) => Err(error),
-        };
-        match target {
+        match self.link_target(ino) {
             Ok(target) => reply.data(target.as_os_str().as_encoded_bytes()),
             Err(error) => reply.error(error),
         }
@@ -387,73 +289,12 @@ impl Filesystem for Tree {
             Ok(entries) => entries,
             Err(error) => return reply.error(error),
         };
-        let dots = [(u64::from(ino), ".".to_owned()), (ROOT, "..".to_owned())]
-            .map(|(number, name)| (number, FileType::Directory, name));
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-        for (at, (number, kind, name)) in dots.into_iter().chain(entries).enumerate().skip(skip) {
+        for (at, (number, kind, name)) in entries.into_iter().enumerate().skip(skip) {
             if reply.add(INodeNo(number), at as u64 + 1, kind, name) {
                 break;
             }
         }
         reply.ok();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pci::ConfigError;
-
-    /// Sixteen dwords of memory that count what is asked of them.
-    struct Memory(Mutex<([u32; 16], u32)>);
-
-    impl ConfigSpace for Memory {
-        fn read(&self, offset: u16) -> Result<u32, ConfigError> {
-            let mut memory = self.0.lock().unwrap();
-            memory.1 += 1;
-            Ok(memory.0[usize::from(offset) / 4])
-        }
-
-        fn write(&self, offset: u16, value: u32) -> Result<(), ConfigError> {
-            self.0.lock().unwrap().0[usize::from(offset) / 4] = value;
-            Ok(())
-        }
-
-        fn device(&self) -> String {
-            "0000:03:00.0".to_owned()
-        }
-    }
-
-    #[test]
-    fn a_dword_read_is_one_cycle_and_a_byte_is_its_part() {
-        let memory = Memory(Mutex::new(([0x1122_3344; 16], 0)));
-        assert_eq!(
-            read_config(&memory, 4, 4, 64).unwrap(),
-            [0x44, 0x33, 0x22, 0x11]
-        );
-        assert_eq!(memory.0.lock().unwrap().1, 1);
-        assert_eq!(read_config(&memory, 6, 1, 64).unwrap(), [0x22]);
-        assert_eq!(read_config(&memory, 60, 16, 64).unwrap().len(), 4);
-        assert!(read_config(&memory, 64, 4, 64).unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_word_write_keeps_the_rest_of_its_dword() {
-        let memory = Memory(Mutex::new(([0x1122_3344; 16], 0)));
-        assert_eq!(write_config(&memory, 6, &[0xaa, 0xbb], 64).unwrap(), 2);
-        assert_eq!(memory.0.lock().unwrap().0[1], 0xbbaa_3344);
-        assert!(write_config(&memory, 64, &[0], 64).is_err());
-    }
-
-    #[test]
-    fn only_a_config_file_in_a_folder_named_by_an_address_is_live() {
-        assert!(matches!(
-            kind_of(Path::new("devices/pci0000:00/0000:03:00.0/config")),
-            Node::Config(address, _) if address.to_string() == "0000:03:00.0"
-        ));
-        assert!(matches!(
-            kind_of(Path::new("kernel/config")),
-            Node::Backed(_)
-        ));
     }
 }
