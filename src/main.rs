@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use cxfw::cli;
 
 fn main() -> ExitCode {
-    cli::run(&cli::args::Cli::parse()).into()
+    match cli::usage::parse(std::env::args_os()) {
+        Ok(line) => cli::run(&line).into(),
+        Err(exit) => exit.into(),
+    }
 }

@@ -445,3 +445,44 @@ fn a_lab_is_made_shown_and_never_overwritten_by_accident() {
     assert_eq!(lab.run(&["lab", "new", "--replace"]).code, Some(0));
     assert_eq!(lab.card(LX)["firmware"]["stored"], "14.25.1020");
 }
+
+#[test]
+fn a_reburn_that_already_waits_for_the_restart_is_no_failure() {
+    let lab = TestLab::new();
+    assert_eq!(lab.run(&["update", "--yes", "-d", "mlx5_0"]).code, Some(0));
+    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    let reburn = ["update", "--yes", "--reinstall", "-d", "mlx5_0"];
+    assert_eq!(lab.run(&reburn).code, Some(0));
+
+    let ran = lab.run(&[&reburn[..], &["--exit-code", "--format", "json"]].concat());
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert_eq!(card(&ran.json(), LX)["result"], "already_staged");
+}
+
+#[test]
+fn programs_are_told_of_a_command_line_that_makes_no_sense() {
+    let lab = TestLab::new();
+    for (line, schema) in [
+        (
+            &["--format", "json", "query", "--bogus"][..],
+            "cxfw.query/1",
+        ),
+        (
+            &["update", "--branch", "xx", "--format=json"],
+            "cxfw.update/1",
+        ),
+        (
+            &["query", "--format", "json", "--sysfs", "/nowhere"],
+            "cxfw.query/1",
+        ),
+    ] {
+        let ran = lab.run(line);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let document = ran.json();
+        assert_eq!(document["schema"], schema, "{line:?}");
+        assert_eq!(document["errors"][0]["code"], "usage");
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+    }
+    let ran = run(&["query", "--bogus"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+}

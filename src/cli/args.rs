@@ -119,6 +119,23 @@ pub struct GlobalArgs {
     pub color: ColorArg,
 }
 
+impl GlobalArgs {
+    /// Options that exclude each other. The parser sees them only where they stand on the same
+    /// side of the command, so they are looked at once more.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<&'static str> {
+        if self.lab.is_some() && self.sysfs.is_some() {
+            Some("--sysfs cannot be used with --lab")
+        } else if self.quiet && self.verbose > 0 {
+            Some("--quiet cannot be used with --verbose")
+        } else if self.no_progress && self.progress.is_some() {
+            Some("--no-progress cannot be used with --progress")
+        } else {
+            None
+        }
+    }
+}
+
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum FormatArg {

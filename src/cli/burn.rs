@@ -65,6 +65,16 @@ pub(super) fn burn(
             method: Some(job.method),
             ..job.outcome(Ending::Burned, job.reason(&card))
         },
+        Err(error) if job.is_already_staged(&error, &card) => Outcome {
+            activation: Some(activation_of_staged(&card)),
+            ..job.outcome(
+                Ending::AlreadyStaged,
+                format!(
+                    "{} was burned before and waits for the restart",
+                    job.version_text()
+                ),
+            )
+        },
         Err(error) => job.broken_off(&error),
     }
 }
@@ -238,6 +248,22 @@ impl Job<'_> {
             code: Some(code.to_owned()),
             ..self.outcome(Ending::Failed, reason.to_owned())
         }
+    }
+
+    /// The firmware says an update waits for the reset, and what is stored is what was wanted:
+    /// that very burn was done before, which only the firmware could tell.
+    fn is_already_staged(&self, error: &BurnError, card: &Card) -> bool {
+        let wanted = self.offers[self.offer].info.version;
+        error.reason() == "pending_reset"
+            && wanted.is_some()
+            && card.report.firmware.stored == wanted
+    }
+
+    fn version_text(&self) -> String {
+        self.offers[self.offer]
+            .info
+            .version
+            .map_or_else(|| "the image".to_owned(), |version| version.to_string())
     }
 
     fn broken_off(&self, error: &BurnError) -> Outcome {

@@ -1,7 +1,7 @@
 //! The command line: one file a command.
 //!
-//! [`args`] is what was typed, [`settings`] what it means, [`host`] and [`source`] what it works
-//! on. A command returns its [`Exit`] or a [`CliError`], which is told here and nowhere else.
+//! [`usage`] parses it, [`args`] is what was typed, [`settings`] what it means, [`host`] and
+//! [`source`] what it works on. A command returns its [`Exit`] or a [`CliError`], which is told here and nowhere else.
 
 pub mod args;
 pub mod ask;
@@ -23,6 +23,7 @@ mod release_lock;
 pub mod settings;
 pub mod source;
 pub mod update;
+pub mod usage;
 pub mod verify;
 
 use std::io;

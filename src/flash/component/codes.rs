@@ -78,7 +78,7 @@ impl FirmwareError {
     pub fn advice(self) -> &'static str {
         match self.code {
             ErrorCode::PendingReset => {
-                "activate the stored firmware first (`cxfw activate`, or restart the machine)"
+                "restart the machine, so that the stored firmware runs, then run the update again"
             }
             other => other.advice().unwrap_or(
                 "run the update once more; if it fails the same way, report it with the code to the \
