@@ -155,6 +155,20 @@ impl Layout {
         }
     }
 
+    /// `len` bytes of the image from contiguous `address`.
+    ///
+    /// # Errors
+    /// [`ImageError::Read`] when they are not all there.
+    pub fn read<'a>(
+        &self,
+        source: &'a dyn ByteSource,
+        address: u64,
+        len: u64,
+    ) -> Result<Cow<'a, [u8]>, ImageError> {
+        let read = self.space(source)?.read(address, len);
+        read.map_err(|fault| ImageError::read("image", fault))
+    }
+
     /// log2 of the chunk size, where there are chunks.
     fn chunk_log2(&self) -> Option<u8> {
         self.slot_log2.filter(|&log2| self.chunked && log2 != 0)

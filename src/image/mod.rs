@@ -1,9 +1,10 @@
 //! Firmware images: FS2, FS3, FS4, FS5 files and the same formats on a card's flash (images).
 //!
 //! [`query`] says what an image is, [`verify`] whether every checksum in it holds, [`layout()`]
-//! where everything is, and [`component`] makes what a firmware-controlled update sends. All four
-//! are the same walk: [`marker`] finds the image, one module a format reads it. Nothing in an image
-//! is trusted: addresses are 64-bit and checked against the source, every loop has a limit.
+//! where everything is; [`component`] makes what a firmware-controlled update sends, [`whole`] what
+//! a direct burn writes. All are the same walk: [`marker`] finds the image, one module a format
+//! reads it. Nothing in an image is trusted: addresses are 64-bit and checked against the source,
+//! every loop has a limit.
 
 mod address;
 mod boot2;
@@ -29,6 +30,7 @@ pub mod section;
 mod security;
 mod toc;
 pub mod verify;
+mod whole;
 
 pub use component::component;
 pub use error::ImageError;
@@ -36,6 +38,7 @@ pub use info::{HwId, ImageInfo, RomInfo, Security, SecurityAttribute, Uid, Uids}
 pub use layout::{CrcPlace, Extent, Layout, Section, TocPlaces};
 pub use marker::{Start, starts};
 pub use verify::{Banner, CheckResult, SectionCheck, Verification};
+pub use whole::{Whole, whole, whole_at};
 
 use crate::bytes::ByteSource;
 use crate::model::ImageFormat;
@@ -80,6 +83,19 @@ pub fn query_flash(source: &dyn ByteSource, format: ImageFormat) -> Result<Image
 pub fn flash_layout(source: &dyn ByteSource, format: ImageFormat) -> Result<Layout, ImageError> {
     let (layout, _) = booting(source, format)?;
     Ok(layout)
+}
+
+/// Where everything of the image at `start` of a flash is, and what it says of itself, whether a
+/// card would boot it or another. Looks as far as [`query_flash`] does.
+///
+/// # Errors
+/// When there is no marker, or no good image behind it.
+pub fn flash_image_at(
+    source: &dyn ByteSource,
+    start: u64,
+) -> Result<(Layout, ImageInfo), ImageError> {
+    let format = marker::format_at(source, start)?.ok_or(ImageError::NoMarker)?;
+    run_flash(source, start, format, Depth::Info).result
 }
 
 /// What an image without its marker says of itself, as MFA2 and PLDM packages carry it: the first

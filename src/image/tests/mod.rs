@@ -5,6 +5,7 @@ mod flash;
 mod mutation;
 mod package;
 mod recorded;
+mod whole;
 
 use std::io::Read;
 
