@@ -6,8 +6,10 @@
 pub mod activation;
 pub mod cancel;
 pub mod component;
+pub mod ending;
 pub mod lock;
 
 pub use activation::Activation;
 pub use cancel::Cancel;
+pub use ending::{Boots, Burned};
 pub use lock::{CardLock, LockError};

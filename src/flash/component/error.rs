@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::access::RegisterError;
+use crate::flash::ending::Boots;
 use crate::flash::lock::LockError;
 use crate::registers::mcc::ControlState;
 use crate::registers::mcqs::Owner;
@@ -30,31 +31,6 @@ pub struct BurnError {
     pub boots: Boots,
     /// What could not be taken back on the card (an update handle that stays locked).
     pub left_open: Option<String>,
-}
-
-/// What a card boots after a burn that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Boots {
-    /// Its old firmware: nothing was activated.
-    Old(Option<FwVersion>),
-    /// The new image, as far as the card answered: it was activated before the fault.
-    New(FwVersion),
-    /// Not known: the fault came while the new image was being activated.
-    Unknown,
-}
-
-impl std::fmt::Display for Boots {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Old(Some(version)) => write!(f, "the card still boots {version}"),
-            Self::Old(None) => write!(f, "the card still boots its old firmware"),
-            Self::New(version) => write!(f, "the card boots {version} next"),
-            Self::Unknown => write!(
-                f,
-                "whether the card boots the old or the new firmware is not known; query it"
-            ),
-        }
-    }
 }
 
 /// What went wrong in a burn.

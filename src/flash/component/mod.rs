@@ -30,20 +30,19 @@ mod preflight_tests;
 #[cfg(test)]
 mod tests;
 
+pub use crate::flash::ending::{Boots, Burned};
 pub use codes::FirmwareError;
-pub use error::{Boots, BurnError, Fault};
+pub use error::{BurnError, Fault};
 pub use pacing::Pacing;
 pub use preflight::{Cleared, Refusal, Target, preflight};
 pub use steps::{Plan, Step};
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::access::{Device, RegisterAccess};
-use crate::flash::activation::Activation;
 use crate::flash::cancel::Cancel;
 use crate::flash::lock::CardLock;
 use crate::progress::Sink;
-use crate::version::FwVersion;
 
 use patient::Patient;
 
@@ -91,19 +90,6 @@ impl<'a> BurnOptions<'a> {
             pacing: Pacing::default(),
         }
     }
-}
-
-/// A burn that ended well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Burned {
-    /// What was stored before.
-    pub from: Option<FwVersion>,
-    /// What is stored now, as read back from the card.
-    pub to: FwVersion,
-    /// What makes it run.
-    pub activation: Activation,
-    /// How long it took.
-    pub elapsed: Duration,
 }
 
 /// Verifies `image` against the card and plans its burn; nothing is written.

@@ -4,11 +4,12 @@ use crate::access::RegisterAccess;
 use crate::card::BootImage;
 use crate::flash::activation::{self, Activation};
 use crate::flash::cancel::Cancel;
+use crate::flash::ending::Boots;
 use crate::progress::{Event, Phase, Sink};
 use crate::registers::Mcc;
 use crate::registers::mcc::PROGRESS_NOT_AVAILABLE;
 
-use super::error::{Boots, BurnError, Fault};
+use super::error::{BurnError, Fault};
 use super::machine::Machine;
 use super::patient::Patient;
 use super::preflight::Cleared;

@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::fake::{self, Fake, Trouble};
 use super::run::run;
 use super::*;
+use crate::flash::Activation;
 use crate::identity::Psid;
 use crate::progress::{Event, Phase};
 use crate::registers::mcc::{ControlState, ErrorCode, Instruction};
 use crate::registers::mcqs::Owner;
 use crate::registers::mirc::Status as MircStatus;
 use crate::sys::Roots;
+use crate::version::FwVersion;
 
 const OLD: FwVersion = FwVersion::new(14, 25, 1020);
 const NEW: FwVersion = FwVersion::new(14, 32, 1010);
