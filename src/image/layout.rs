@@ -155,18 +155,17 @@ impl Layout {
         }
     }
 
-    /// `len` bytes of the image from contiguous `address`.
-    ///
-    /// # Errors
-    /// [`ImageError::Read`] when they are not all there.
-    pub fn read<'a>(
-        &self,
-        source: &'a dyn ByteSource,
-        address: u64,
-        len: u64,
-    ) -> Result<Cow<'a, [u8]>, ImageError> {
-        let read = self.space(source)?.read(address, len);
-        read.map_err(|fault| ImageError::read("image", fault))
+    /// Where `len` bytes of the image from contiguous `address` lie, one extent a chunk.
+    pub fn extents(&self, address: u64, len: u64) -> impl Iterator<Item = Extent> {
+        let chunk = self.chunk_log2().map_or(u64::MAX, |log2| 1 << log2);
+        let end = address.saturating_add(len);
+        let mut at = address;
+        std::iter::from_fn(move || {
+            let size = (chunk - at % chunk).min(end.checked_sub(at)?);
+            let extent = Extent::new(self.physical(at), size);
+            at += size;
+            (size > 0).then_some(extent)
+        })
     }
 
     /// log2 of the chunk size, where there are chunks.
