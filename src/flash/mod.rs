@@ -6,6 +6,7 @@
 pub mod activation;
 pub mod cancel;
 pub mod component;
+pub mod direct;
 pub mod ending;
 pub mod lock;
 

@@ -73,11 +73,7 @@ pub trait FlashAccess: ByteSource {
 }
 
 /// The pieces of `bytes` at `address` that lie in one page each, with their addresses.
-pub(super) fn pages(
-    address: u64,
-    bytes: &[u8],
-    page_size: u64,
-) -> impl Iterator<Item = (u64, &[u8])> {
+pub fn pages(address: u64, bytes: &[u8], page_size: u64) -> impl Iterator<Item = (u64, &[u8])> {
     let mut at = address;
     let mut rest = bytes;
     std::iter::from_fn(move || {

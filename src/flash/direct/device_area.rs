@@ -1,0 +1,238 @@
+//! The device data of a card in recovery that has lost it: made anew from what its owner says
+//! (images-fs4 6.2, images-fs3 6 and 8). All else in the area is left erased; firmware fills it.
+
+use crate::identity::Psid;
+use crate::image::crc::image_crc;
+use crate::model::{ImageFormat, Model};
+use crate::pci::MELLANOX;
+
+use super::identity::RecoveryIdentity;
+use super::refusal::Refusal;
+use super::toc::{self, CrcMode, Record};
+
+/// Section types (images-fs3 4).
+const DEV_INFO: u8 = 0xe1;
+const MFG_INFO: u8 = 0xe0;
+const VPD_R0: u8 = 0xe3;
+const NV_DATA_2: u8 = 0xe4;
+const FW_NV_LOG: u8 = 0xe5;
+const NV_DATA_0: u8 = 0xe6;
+
+/// Flag of FS3 entries for device data.
+const FS3_DEVICE_DATA: u32 = 1 << 17;
+
+/// Flash up to this size has the layout of ConnectX-5 (images-fs4 6.2).
+const SMALL_FLASH: u64 = 0x100_0000;
+
+const DEV_INFO_SIGNATURE: &[u8; 16] = b"mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00";
+
+/// Bytes of each area that firmware fills.
+const FIRMWARE_AREA: usize = 0x1_0000;
+
+/// Device data to write: everything from its start to the end of the flash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DeviceArea {
+    /// First byte.
+    pub(super) start: u64,
+    /// What is programmed, by address.
+    pub(super) runs: Vec<(u64, Vec<u8>)>,
+    /// The entries that name it in an FS3 image; FS4 has its own table among the runs.
+    pub(super) entries: Vec<Record>,
+}
+
+/// Distances from the end of the flash.
+struct Places {
+    nv_log: u64,
+    nv_data_0: u64,
+    nv_data_2: u64,
+    dev_info: u64,
+    mfg_info: u64,
+}
+
+const FS3: Places = Places {
+    nv_log: 0x4_0000,
+    nv_data_0: 0x3_0000,
+    nv_data_2: 0x2_0000,
+    dev_info: 0x2000,
+    mfg_info: 0x1000,
+};
+
+const FS4_SMALL: Places = Places {
+    nv_log: 0x7_0000,
+    nv_data_0: 0x5_0000,
+    nv_data_2: 0x4_0000,
+    dev_info: 0x3_0000,
+    mfg_info: 0x8000,
+};
+
+const FS4_LARGE: Places = Places {
+    nv_log: 0x10_0000,
+    nv_data_0: 0xe_0000,
+    nv_data_2: 0xc_0000,
+    dev_info: 0xa_0000,
+    mfg_info: 0x8000,
+};
+
+/// Distance of the blank DEV_INFO from the valid one, and of VPD from MFG_INFO (FS4).
+const OTHER_DEV_INFO: u64 = 0x1_0000;
+const VPD_AFTER_MFG: u64 = 0x140;
+/// The device table is in the last 4 KiB.
+const DTOC: u64 = 0x1000;
+
+/// Makes the device data of a card with a flash of `flash_size` bytes. `vpd` is what could still
+/// be read of it.
+pub(super) fn rebuild(
+    model: &Model,
+    identity: &RecoveryIdentity,
+    psid: &Psid,
+    (flash_size, vpd): (u64, Option<Vec<u8>>),
+) -> Result<DeviceArea, Refusal> {
+    identity.check()?;
+    let places = match model.format {
+        ImageFormat::Fs3 => FS3,
+        _ if flash_size <= SMALL_FLASH => FS4_SMALL,
+        _ => FS4_LARGE,
+    };
+    let start = flash_size
+        .checked_sub(places.nv_log)
+        .ok_or(Refusal::TooLarge {
+            size: places.nv_log,
+            room: flash_size,
+        })?;
+    let builder = Builder {
+        flash_size,
+        fs3: model.format == ImageFormat::Fs3,
+        runs: Vec::new(),
+        entries: Vec::new(),
+    };
+    Ok(builder.fill(&places, start, &Contents::of(model, identity, psid, vpd)))
+}
+
+/// What the sections hold.
+struct Contents {
+    dev_info: Vec<u8>,
+    mfg_info: Vec<u8>,
+    vpd: Vec<u8>,
+}
+
+impl Contents {
+    fn of(model: &Model, identity: &RecoveryIdentity, psid: &Psid, vpd: Option<Vec<u8>>) -> Self {
+        let uids = uids(model, identity);
+        let base = u32::from(model.has_base_addresses());
+        let mut mfg_info = vec![0; 0x140];
+        put(&mut mfg_info, 0x00, &padded(psid.as_str(), 16));
+        // the card uses the addresses of DEV_INFO
+        put(&mut mfg_info, 0x1c, &(base << 24 | 1).to_be_bytes());
+        put(&mut mfg_info, 0x20, &uids);
+        let mut dev_info = vec![0; 0x200];
+        put(&mut dev_info, 0x00, DEV_INFO_SIGNATURE);
+        put(&mut dev_info, 0x10, &((1 + base) << 8).to_be_bytes());
+        put(&mut dev_info, 0x20, &uids);
+        put(&mut dev_info, 0x6c, &u32::from(MELLANOX).to_be_bytes());
+        if model.format != ImageFormat::Fs3 {
+            let crc = image_crc(&dev_info[..0x1fc]);
+            put(&mut dev_info, 0x1fc, &u32::from(crc).to_be_bytes());
+        }
+        Self {
+            dev_info,
+            mfg_info,
+            vpd: vpd.unwrap_or_default(),
+        }
+    }
+}
+
+/// The 64 bytes of addresses in MFG_INFO and DEV_INFO: two ports of Connect-IB, base values of
+/// later chips (images-fs3 6.1).
+fn uids(model: &Model, identity: &RecoveryIdentity) -> Vec<u8> {
+    let entry = |value: u64| {
+        let mut bytes = [0; 16];
+        bytes[2] = 1;
+        bytes[3] = identity.count;
+        bytes[8..].copy_from_slice(&value.to_be_bytes());
+        bytes
+    };
+    let (guid, mac) = (identity.guid.value(), identity.mac.value());
+    let second = u64::from(identity.count);
+    let entries = if model.has_base_addresses() {
+        [entry(guid), entry(mac), [0; 16], [0; 16]]
+    } else {
+        [
+            entry(guid),
+            entry(guid.wrapping_add(second)),
+            entry(mac),
+            entry(mac + second),
+        ]
+    };
+    entries.concat()
+}
+
+struct Builder {
+    flash_size: u64,
+    fs3: bool,
+    runs: Vec<(u64, Vec<u8>)>,
+    entries: Vec<Record>,
+}
+
+impl Builder {
+    fn fill(mut self, places: &Places, start: u64, contents: &Contents) -> DeviceArea {
+        let blank = [0xff; FIRMWARE_AREA];
+        self.add(FW_NV_LOG, places.nv_log, &blank, CrcMode::None);
+        self.add(NV_DATA_0, places.nv_data_0, &blank, CrcMode::None);
+        self.add(NV_DATA_2, places.nv_data_2, &blank, CrcMode::None);
+        let crc = if self.fs3 {
+            CrcMode::Entry
+        } else {
+            CrcMode::Section
+        };
+        self.add(DEV_INFO, places.dev_info, &contents.dev_info, crc);
+        if !self.fs3 {
+            let unused = vec![0xff; contents.dev_info.len()];
+            let place = places.dev_info - OTHER_DEV_INFO;
+            self.add(DEV_INFO, place, &unused, CrcMode::Section);
+        }
+        self.add(
+            MFG_INFO,
+            places.mfg_info,
+            &contents.mfg_info,
+            CrcMode::Entry,
+        );
+        if !self.fs3 || !contents.vpd.is_empty() {
+            let place = places.mfg_info - VPD_AFTER_MFG;
+            self.add(VPD_R0, place, &contents.vpd, CrcMode::Entry);
+        }
+        if !self.fs3 {
+            let table = toc::dtoc(&self.entries);
+            self.runs.push((self.flash_size - DTOC, table));
+            self.entries.clear();
+        }
+        DeviceArea {
+            start,
+            runs: self.runs,
+            entries: self.entries,
+        }
+    }
+
+    /// A section at a distance from the end of the flash. Erased ones need no programming.
+    fn add(&mut self, kind: u8, from_end: u64, data: &[u8], crc: CrcMode) {
+        let address = self.flash_size - from_end;
+        let flags = if self.fs3 { FS3_DEVICE_DATA } else { 0 };
+        // a flash of less than 4 GiB
+        let place = u32::try_from(address).unwrap_or(0);
+        self.entries
+            .push(Record::device(kind, place, data, crc, flags));
+        if data.iter().any(|&byte| byte != 0xff) {
+            self.runs.push((address, data.to_vec()));
+        }
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
+    if let Some(place) = bytes.get_mut(at..at + field.len()) {
+        place.copy_from_slice(field);
+    }
+}
+
+fn padded(text: &str, len: usize) -> Vec<u8> {
+    let bytes = text.bytes().chain(std::iter::repeat(0));
+    bytes.take(len).collect()
+}

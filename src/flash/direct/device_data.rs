@@ -1,0 +1,256 @@
+//! What belongs to the card and must outlive the burn: addresses, VSD, VPD, manufacturing data, settings
+//! (burn 8.12). Each format keeps it elsewhere; this fits the new image to it.
+
+use crate::access::FlashAccess;
+use crate::bytes::ByteSource;
+use crate::identity::Psid;
+use crate::image::crc::image_crc;
+use crate::image::{self, CrcPlace, ImageInfo, Layout, Uids, Whole};
+use crate::model::ImageFormat;
+
+use super::device_area::{self, DeviceArea};
+use super::erase::Taken;
+use super::error::Fault;
+use super::facts::CardFacts;
+use super::found::{Found, Image};
+use super::identity::RecoveryIdentity;
+use super::overlay::Overlay;
+use super::prepare::Choices;
+use super::refusal::Refusal;
+use super::{fs2, fs3, place};
+
+/// Section type of VPD.
+const VPD_R0: u8 = 0xe3;
+
+/// What came of fitting.
+#[derive(Debug, Default)]
+pub(super) struct Fitted {
+    /// Board, as far as the card says.
+    pub(super) psid: Option<Psid>,
+    /// Device data to write, where there is none.
+    pub(super) area: Option<DeviceArea>,
+    /// More places that must stay as they are.
+    pub(super) taken: Vec<Taken>,
+    /// What the user should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// Fits the image to the card. `layout` is where the image will be.
+pub(super) fn fit(
+    flash: &dyn FlashAccess,
+    card: &CardFacts,
+    (image, layout): (&mut Whole, &Layout),
+    found: &Found,
+    choices: &Choices,
+) -> Result<Fitted, Fault> {
+    let mut fitted = match card.model.format {
+        ImageFormat::Fs2 => fit_fs2(flash, (image, layout), found, choices)?,
+        ImageFormat::Fs3 => fit_fs3(flash, card, image, found, choices)?,
+        ImageFormat::Fs4 | ImageFormat::Fs5 => {
+            fit_fs4(flash, card, (image, layout), found, choices)?
+        }
+    };
+    let of_image = |image: &Image| image.info.psid.clone();
+    let stored = found.kept.as_ref().and_then(of_image);
+    let left = found.remains.as_ref().and_then(of_image);
+    fitted.psid = stored
+        .or_else(|| card.psid.clone())
+        .or(left)
+        .or(fitted.psid);
+    Ok(fitted)
+}
+
+/// The identity the user gave, for a card that has none. Of a card that has one it is not used.
+fn given(choices: &Choices) -> Result<RecoveryIdentity, Refusal> {
+    let identity = choices.identity.ok_or(Refusal::NoIdentity)?;
+    identity.check()?;
+    Ok(identity)
+}
+
+fn unused(choices: &Choices) -> Vec<String> {
+    let note = "the card's own GUIDs and MACs are readable and kept; those given are not used";
+    choices.identity.iter().map(|_| note.to_owned()).collect()
+}
+
+fn fit_fs2(
+    flash: &dyn FlashAccess,
+    (image, layout): (&mut Whole, &Layout),
+    found: &Found,
+    choices: &Choices,
+) -> Result<Fitted, Fault> {
+    let owner = found.owner();
+    let owner = owner
+        .map(|owner| fs2::Owner::read(flash, owner))
+        .transpose()?;
+    let configuration = fs2::Configuration::of_whole(image);
+    let of_card = owner.as_ref().map_or(configuration, |o| o.configuration);
+    if configuration.pad != of_card.pad {
+        return Err(Refusal::ConfigPad {
+            card: of_card.pad,
+            image: configuration.pad,
+        }
+        .into());
+    }
+    let mut fitted = Fitted::default();
+    let vsd = owner.as_ref().and_then(|owner| owner.vsd.clone());
+    let entries = match owner.and_then(|owner| owner.entries) {
+        Some(entries) => {
+            fitted.notes = unused(choices);
+            entries
+        }
+        None => given(choices)?.fs2_entries(),
+    };
+    fs2::personalise(image, &entries, vsd.as_deref());
+    let reserved = configuration.reserved(&of_card);
+    let half = flash.size() / 2;
+    let room = half.saturating_sub(reserved);
+    let size = image.bytes.len() as u64;
+    if size > room {
+        return Err(Refusal::TooLarge { size, room }.into());
+    }
+    let slot = layout.slot_log2.map_or(0, |log2| 1 << log2);
+    for start in [0, slot] {
+        let extents = place::layout_at(image, start);
+        let extents = extents.extents(room, reserved);
+        fitted.taken.extend(extents.map(|extent| Taken {
+            extent,
+            what: "the configuration area".to_owned(),
+        }));
+    }
+    Ok(fitted)
+}
+
+fn fit_fs3(
+    flash: &dyn FlashAccess,
+    card: &CardFacts,
+    image: &mut Whole,
+    found: &Found,
+    choices: &Choices,
+) -> Result<Fitted, Fault> {
+    if let Some(owner) = found.owner() {
+        let entries = fs3::device_entries(flash, owner)?;
+        let mut notes = fs3::take_entries(image, &entries)?;
+        notes.extend(unused(choices));
+        return Ok(Fitted {
+            notes,
+            ..Fitted::default()
+        });
+    }
+    let area = rebuild(flash, card, image, choices, None)?;
+    let notes = fs3::take_entries(image, &area.entries)?;
+    Ok(Fitted {
+        area: Some(area),
+        notes,
+        ..Fitted::default()
+    })
+}
+
+/// The device table is found by the image that is to be burned.
+fn fit_fs4(
+    flash: &dyn FlashAccess,
+    card: &CardFacts,
+    (image, layout): (&Whole, &Layout),
+    found: &Found,
+    choices: &Choices,
+) -> Result<Fitted, Fault> {
+    let overlay = Overlay::new(&flash, place::runs(layout, &image.bytes));
+    let seen = image::flash_image_at(&overlay, layout.start);
+    let (on_flash, info) = seen.map_err(super::prepare::would_not_boot)?;
+    let factory = info.original_psid.clone();
+    if info.uids.is_some() && info.original_uids.is_some() {
+        return Ok(Fitted {
+            psid: factory,
+            notes: unused(choices),
+            ..Fitted::default()
+        });
+    }
+    if found.kept.is_some() {
+        // a card that boots lives with its device data; it is left as it is
+        return Ok(Fitted {
+            psid: factory,
+            notes: info.warnings,
+            ..Fitted::default()
+        });
+    }
+    let vpd = readable_vpd(&overlay, &on_flash);
+    Ok(Fitted {
+        psid: factory,
+        area: Some(rebuild(flash, card, image, choices, vpd)?),
+        ..Fitted::default()
+    })
+}
+
+fn rebuild(
+    flash: &dyn FlashAccess,
+    card: &CardFacts,
+    image: &Whole,
+    choices: &Choices,
+    vpd: Option<Vec<u8>>,
+) -> Result<DeviceArea, Fault> {
+    let identity = given(choices)?;
+    let psid = image.info.psid.as_ref().ok_or(Refusal::NoIdentity)?;
+    Ok(device_area::rebuild(
+        card.model,
+        &identity,
+        psid,
+        (flash.size(), vpd),
+    )?)
+}
+
+/// VPD that is still good, of a card whose other device data is not.
+fn readable_vpd(flash: &dyn ByteSource, layout: &Layout) -> Option<Vec<u8>> {
+    let section = layout.section(VPD_R0)?;
+    let bytes = flash.read(section.physical, section.size).ok()?;
+    match section.crc {
+        CrcPlace::Entry { stored } if stored == image_crc(&bytes) => Some(bytes.into_owned()),
+        _ => None,
+    }
+}
+
+/// Checks that the card is the same after the burn: addresses, VSD, and every place device data
+/// lies at.
+pub(super) fn check_kept(owner: &Image, layout: &Layout, info: &ImageInfo) -> Result<(), Refusal> {
+    let lost = |what: &str| {
+        Err(Refusal::DeviceDataLost {
+            what: what.to_owned(),
+        })
+    };
+    let before = &owner.info;
+    let same = match (&before.uids, &info.uids) {
+        (Some(Uids::Fs2 { .. }), _) if before.blank_guids => true,
+        (Some(Uids::Fs2 { entries: old }), Some(Uids::Fs2 { entries: new })) => old
+            .iter()
+            .zip(new)
+            .all(|(old, new)| old == new || is_unset(*old)),
+        (None, _) => true,
+        (old, new) => old == new,
+    };
+    if !same {
+        return lost("GUIDs and MACs");
+    }
+    if before.original_uids.is_some() && before.original_uids != info.original_uids {
+        return lost("factory addresses");
+    }
+    if before.device_vsd.is_some() && before.device_vsd != info.device_vsd {
+        return lost("VSD");
+    }
+    let device = |layout: &Layout| {
+        let sections = layout.sections.iter().filter(|section| section.device_data);
+        sections
+            .map(|section| (section.kind, section.physical, section.size))
+            .collect::<Vec<_>>()
+    };
+    let now = device(layout);
+    match device(&owner.layout).iter().find(|was| !now.contains(was)) {
+        Some(&(kind, ..)) => {
+            let [kind, ..] = kind.to_le_bytes();
+            lost(&image::section::name(kind))
+        }
+        None => Ok(()),
+    }
+}
+
+/// An address that stands for none: a MAC derived from the GUIDs takes its place.
+const fn is_unset(entry: u64) -> bool {
+    entry == u64::MAX || entry == 0xffff_ffff_ffff
+}

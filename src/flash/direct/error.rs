@@ -1,0 +1,225 @@
+//! What can go wrong in a direct burn, at which step, and what the card is left with.
+
+use crate::access::flash::FlashOperation;
+use crate::access::{AccessError, FlashError, GatewayError, RegisterError};
+use crate::bytes::ReadError;
+use crate::flash::ending::Boots;
+use crate::flash::lock::LockError;
+use crate::image::ImageError;
+use crate::version::FwVersion;
+
+use super::plan::Step;
+use super::refusal::Refusal;
+
+/// A direct burn that did not end well.
+///
+/// Shown as its fault; [`BurnError::state`] tells the rest.
+#[derive(Debug, thiserror::Error)]
+#[error("{fault}")]
+pub struct BurnError {
+    /// What went wrong.
+    #[source]
+    pub fault: Fault,
+    /// The step that failed.
+    pub failed: Step,
+    /// The last step that succeeded.
+    pub succeeded: Option<Step>,
+    /// What the card boots now.
+    pub boots: Boots,
+}
+
+/// What went wrong in a direct burn.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Image and card do not go together; nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The chip is not in the table.
+    #[error("the chip is unknown (hardware id {0:#x})")]
+    UnknownChip(u16),
+    /// The way was asked for through firmware that does not run.
+    #[error("no firmware runs on the card, so its flash is not reached through it")]
+    NoFirmware,
+    /// The flash-programming semaphore could not be taken.
+    #[error("the card's flash semaphore could not be taken: {0}")]
+    Semaphore(#[source] AccessError),
+    /// The chip itself could not be reached.
+    #[error("the card cannot be reached: {0}")]
+    Unreachable(#[from] AccessError),
+    /// A register could not be sent.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The flash could not be reached or changed.
+    #[error(transparent)]
+    Flash(#[from] FlashError),
+    /// The flash could not be read.
+    #[error("the flash cannot be read: {0}")]
+    Read(#[from] ReadError),
+    /// What was written is not what is read.
+    #[error(
+        "after the {operation} at {address:#x} the flash reads {found:#04x} instead of {expected:#04x}"
+    )]
+    Mismatch {
+        /// What was done.
+        operation: FlashOperation,
+        /// Flash address of the first wrong byte.
+        address: u64,
+        /// What should be there.
+        expected: u8,
+        /// What is read, several times.
+        found: u8,
+    },
+    /// Burned, and yet the flash does not hold the image.
+    #[error("the flash does not hold {expected} after the burn: {}", found.as_ref().map_or_else(
+        || "another version is found".to_owned(), ToString::to_string))]
+    NotStored {
+        /// The image's version.
+        expected: FwVersion,
+        /// Why not, where it is no other version.
+        found: Option<ImageError>,
+    },
+    /// The card's lock file could not be kept.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Somebody asked to stop.
+    #[error("Interrupted")]
+    Cancelled,
+}
+
+impl From<GatewayError> for Fault {
+    fn from(error: GatewayError) -> Self {
+        Self::Flash(error.into())
+    }
+}
+
+impl BurnError {
+    /// A fault before anything was written.
+    pub(super) fn before(
+        step: Step,
+        succeeded: Option<Step>,
+        boots: Boots,
+        fault: impl Into<Fault>,
+    ) -> Self {
+        Self {
+            fault: fault.into(),
+            failed: step,
+            succeeded,
+            boots,
+        }
+    }
+
+    /// Stable word for programs.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.fault.reason()
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        self.fault.advice()
+    }
+
+    /// The user stopped it.
+    #[must_use]
+    pub const fn is_interrupted(&self) -> bool {
+        matches!(self.fault, Fault::Cancelled)
+    }
+
+    /// Image and card do not go together, so nothing was written.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self.fault, Fault::Refused(_))
+    }
+
+    /// Where it stopped and what state the card is in, one sentence.
+    #[must_use]
+    pub fn state(&self) -> String {
+        let succeeded = self
+            .succeeded
+            .map(|step| format!(" (last done: {step})"))
+            .unwrap_or_default();
+        format!("stopped at {}{succeeded}; {}", self.failed, self.boots)
+    }
+}
+
+impl Fault {
+    /// Stable word for programs.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.reason(),
+            Self::UnknownChip(_) => "unknown_chip",
+            Self::NoFirmware => "no_firmware",
+            Self::Semaphore(_) => "semaphore_busy",
+            Self::Unreachable(_) => "unreachable",
+            Self::Register(_) => "register_failed",
+            Self::Flash(error) => flash_reason(error),
+            Self::Read(_) => "flash_unreadable",
+            Self::Mismatch { .. } => "flash_not_changed",
+            Self::NotStored { .. } => "not_stored",
+            Self::Lock(_) => "card_locked",
+            Self::Cancelled => "interrupted",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Refused(refusal) => refusal.advice(),
+            Self::UnknownChip(_) => "a newer cxfw may know it",
+            Self::NoFirmware => "leave the way to cxfw; it takes the flash gateway",
+            Self::Semaphore(_) => {
+                "another tool holds the flash: let it end; if none runs, a dead one left it locked"
+            }
+            Self::Flash(error) => flash_advice(error),
+            Self::Unreachable(_) | Self::Register(_) | Self::Read(_) => {
+                "query the card and run the update again; if it does not answer, restart the machine"
+            }
+            Self::Mismatch { .. } => {
+                "run the update again; if it fails at the same place, the flash is write protected \
+                 or failing"
+            }
+            Self::NotStored { .. } => "query the card and run the update again",
+            Self::Lock(error) => return error.advice(),
+            Self::Cancelled => "run the update again when convenient",
+        }
+        .to_owned()
+    }
+}
+
+const fn flash_reason(error: &FlashError) -> &'static str {
+    match error {
+        FlashError::Gateway(GatewayError::Locked { .. } | GatewayError::Busy { .. }) => {
+            "gateway_busy"
+        }
+        FlashError::Gateway(GatewayError::FirmwareRuns { .. }) => "flash_in_use",
+        FlashError::Gateway(GatewayError::Closed { .. } | GatewayError::NoWindow { .. }) => {
+            "flash_closed"
+        }
+        FlashError::FirmwareRefuses { .. } => "firmware_refuses",
+        FlashError::UnknownPart { .. } => "unknown_flash_part",
+        _ => "flash_failed",
+    }
+}
+
+const fn flash_advice(error: &FlashError) -> &'static str {
+    match error {
+        FlashError::Gateway(GatewayError::Locked { .. } | GatewayError::Busy { .. }) => {
+            "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked \
+             and a restart of the machine frees it"
+        }
+        FlashError::Gateway(GatewayError::FirmwareRuns { .. }) => {
+            "update through the firmware (--method component)"
+        }
+        FlashError::Gateway(GatewayError::Closed { .. } | GatewayError::NoWindow { .. }) => {
+            "this card does not let tools at its flash; its vendor can"
+        }
+        FlashError::FirmwareRefuses { .. } => {
+            "normally an update waits to be activated: restart the machine, then run the update again"
+        }
+        FlashError::UnknownPart { .. } => "a newer cxfw may know the part; please report its id",
+        _ => "query the card and run the update again; if it does not answer, restart the machine",
+    }
+}

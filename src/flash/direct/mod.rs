@@ -1,0 +1,193 @@
+//! The direct burn: cxfw itself writes the flash, for cards whose firmware takes no image and for
+//! cards in recovery (burn 8, images-fs2 9, images-fs3 9, images-fs4 11).
+//!
+//! First the flash is looked at ([`found`]): which image boots and must go on booting, and what
+//! belongs to the card. The new image is fitted with that ([`device_data`]), verified where it will
+//! lie, and every change of the flash is planned ([`plan`]), in an order that leaves a bootable
+//! image after each of them, whole or torn. Then the plan is carried out ([`execute()`]), each change
+//! read back before the next. A burn that was broken off anywhere is understood by the next one, which
+//! finishes it or starts over.
+//!
+//! One burn holds, from the outside in: the card's lock file ([`CardLock`]), the card's
+//! flash-programming semaphore where it has one, the gateway's lock where that is the way. All three
+//! are given back on every way out.
+
+mod boot;
+mod device_area;
+mod device_data;
+mod erase;
+mod error;
+mod execute;
+mod facts;
+mod fitness;
+mod found;
+mod fs2;
+mod fs3;
+mod fs4;
+mod identity;
+mod overlay;
+mod place;
+mod plan;
+mod prepare;
+mod refusal;
+mod toc;
+mod way;
+
+pub use boot::BootError;
+pub use error::{BurnError, Fault};
+pub use execute::{ChooseBoot, execute};
+pub use facts::CardFacts;
+pub use identity::RecoveryIdentity;
+pub use plan::{Action, Plan, Step};
+pub use prepare::{Choices, PsidChange, prepare};
+pub use refusal::Refusal;
+pub use way::{Route, Through};
+
+use std::time::Instant;
+
+use crate::access::{AccessError, Device, FlashAccess, FlashSemaphore, read_register};
+use crate::flash::activation::Activation;
+use crate::flash::cancel::Cancel;
+use crate::flash::ending::{Boots, Burned};
+use crate::flash::lock::CardLock;
+use crate::progress::Sink;
+use crate::registers::Mfrl;
+use crate::registers::mfrl::TRIGGER_PCI_LINK;
+
+/// How a burn is done. Needs the card's lock, so that none is done without.
+#[derive(Debug, Clone, Copy)]
+pub struct BurnOptions<'a> {
+    /// The card's lock, held by the caller.
+    pub lock: &'a CardLock,
+    /// The way to the flash.
+    pub through: Through,
+    /// What the user decided.
+    pub choices: Choices,
+}
+
+impl<'a> BurnOptions<'a> {
+    /// The careful way, under this lock.
+    #[must_use]
+    pub fn under(lock: &'a CardLock) -> Self {
+        Self {
+            lock,
+            through: Through::default(),
+            choices: Choices::default(),
+        }
+    }
+}
+
+/// Verifies `image` against the card and plans its burn; nothing is written.
+///
+/// # Errors
+/// [`BurnError`]: the card could not be read, or image and card do not go together.
+pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
+    on_flash(device, options, |card, flash, route| {
+        prepare((flash, route), card, image, &options.choices)
+            .map_err(|fault| unprepared(card, fault))
+    })
+}
+
+/// Burns `image`.
+///
+/// # Errors
+/// [`BurnError`], which tells what the card boots now.
+pub fn burn(
+    device: &Device,
+    image: &[u8],
+    options: &BurnOptions<'_>,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<Burned, BurnError> {
+    let started = Instant::now();
+    let plan = on_flash(device, options, |card, flash, route| {
+        let plan = prepare((flash, route), card, image, &options.choices)
+            .map_err(|fault| unprepared(card, fault))?;
+        carry_out(device, (card, flash), &plan, cancel, sink)?;
+        Ok(plan)
+    })?;
+    Ok(Burned {
+        from: plan.from,
+        to: plan.to,
+        activation: activation(device, plan.route),
+        elapsed: started.elapsed(),
+    })
+}
+
+/// Carries out a plan and tells its notes first.
+fn carry_out(
+    device: &Device,
+    (card, flash): (&CardFacts, &dyn FlashAccess),
+    plan: &Plan,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<(), BurnError> {
+    for text in plan.notes.iter().cloned() {
+        sink(crate::progress::Event::Note { text });
+    }
+    let choose_boot = |start| boot::choose(device, card.model, plan.route, start);
+    execute(flash, card.model.format, plan, &choose_boot, cancel, sink)
+}
+
+/// Reads the card, takes its flash and lets `job` work on it.
+fn on_flash<T>(
+    device: &Device,
+    options: &BurnOptions<'_>,
+    job: impl FnOnce(&CardFacts, &dyn FlashAccess, Route) -> Result<T, BurnError>,
+) -> Result<T, BurnError> {
+    let card = CardFacts::read(device)
+        .map_err(|fault| BurnError::before(Step::ReadCard, None, Boots::Old(None), fault))?;
+    let opening =
+        |fault| BurnError::before(Step::OpenFlash, Some(Step::ReadCard), card.boots(), fault);
+    fitness::card(&card).map_err(|refusal| opening(refusal.into()))?;
+    let semaphore = take_semaphore(device).map_err(opening)?;
+    let opened = way::with_flash(device, &card, options.through, |flash, route| {
+        job(&card, flash, route).map_err(Stopped::Job)
+    });
+    drop(semaphore);
+    opened.map_err(|stopped| match stopped {
+        Stopped::Job(error) => error,
+        Stopped::Opening(fault) => opening(fault),
+    })
+}
+
+/// Where work on the flash stopped.
+enum Stopped {
+    Opening(Fault),
+    Job(BurnError),
+}
+
+impl From<Fault> for Stopped {
+    fn from(fault: Fault) -> Self {
+        Self::Opening(fault)
+    }
+}
+
+/// The semaphore between tools; chips behind the legacy gateway have none but the gateway's own.
+fn take_semaphore(device: &Device) -> Result<Option<FlashSemaphore>, Fault> {
+    match device.flash_semaphore() {
+        Ok(semaphore) => Ok(Some(semaphore)),
+        Err(AccessError::UnsupportedSpace { .. }) => Ok(None),
+        Err(error) => Err(Fault::Semaphore(error)),
+    }
+}
+
+fn unprepared(card: &CardFacts, fault: Fault) -> BurnError {
+    BurnError::before(Step::CheckImage, Some(Step::OpenFlash), card.boots(), fault)
+}
+
+/// What makes the new image run: a chip in recovery looks at its flash when it gets power.
+fn activation(device: &Device, route: Route) -> Activation {
+    if route == Route::GatewayInRecovery {
+        return Activation::ColdBoot;
+    }
+    let registers = device.registers().filter(|_| route.is_firmware());
+    let can_be_reset = registers
+        .and_then(|registers| read_register(registers, &Mfrl::default()).ok())
+        .is_some_and(|mfrl| mfrl.reset_trigger & TRIGGER_PCI_LINK != 0);
+    if can_be_reset {
+        Activation::Reset
+    } else {
+        Activation::Reboot
+    }
+}

@@ -1,0 +1,15 @@
+//! Direct burns: cxfw writes the flash itself.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, a panic is the report of a failure"
+)]
+
+mod boards;
+
+mod nor;
+mod on_lab;
+mod power;
+mod recovery;
+mod refusals;
+mod whole;
