@@ -3,6 +3,7 @@
 //! The rooms of the house, top down; a room uses only rooms below it (`docs/design.md`):
 //!
 //! - [`cli`] one file a command, [`report`] text and JSON;
+//! - [`config`] what a site says for all its hosts;
 //! - [`plan`] cards x images -> decisions, every policy rule;
 //! - [`card`] what a card is and runs, [`flash`] burning it, [`release`] firmware from elsewhere,
 //!   [`bundle`] containers of images;
@@ -20,6 +21,7 @@ pub mod bundle;
 pub mod bytes;
 pub mod card;
 pub mod cli;
+pub mod config;
 pub mod flash;
 pub mod identity;
 pub mod image;

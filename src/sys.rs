@@ -49,6 +49,26 @@ impl Roots {
     }
 }
 
+/// The site's configuration.
+pub const CONFIG_FILE: &str = "/etc/cxfw/config.toml";
+
+/// Folder of fetched files: `/var/cache/cxfw` for root, else `$XDG_CACHE_HOME/cxfw`, else
+/// `~/.cache/cxfw`. Root keeps to its own even when it has a user's environment (sudo).
+#[must_use]
+pub fn default_cache_dir() -> PathBuf {
+    const SYSTEM: &str = "/var/cache/cxfw";
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from(SYSTEM);
+    }
+    let folder = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    folder("XDG_CACHE_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".cache")))
+        .map_or_else(|| PathBuf::from(SYSTEM), |cache| cache.join("cxfw"))
+}
+
 /// Folder of the user's default lab: `$XDG_STATE_HOME/cxfw/lab`, else
 /// `~/.local/state/cxfw/lab`, else `/var/lib/cxfw/lab` for a process without a home.
 #[must_use]

@@ -19,6 +19,12 @@ impl Branch {
         let all = [version.major, version.minor, version.subminor];
         all.starts_with(&self.numbers)
     }
+
+    /// Whether it is a line of the chip whose versions begin with `major`; 0: nobody knows.
+    #[must_use]
+    pub fn is_of(&self, major: u16) -> bool {
+        major == 0 || self.numbers.first() == Some(&major)
+    }
 }
 
 impl fmt::Display for Branch {
