@@ -115,7 +115,7 @@ pub(super) fn settled(decision: &Decision, card: &Card, offers: &[Offer]) -> Out
         from: card.report.firmware.stored,
         to: decision
             .offer
-            .and_then(|index| offers.get(index)?.info.version),
+            .and_then(|index| offers.get(index)?.version()),
         activation,
         ..Outcome::without_burn(
             ending,
@@ -209,7 +209,7 @@ impl Job<'_> {
 
     fn is_downgrade(&self) -> bool {
         let stored = self.card.report.firmware.stored;
-        stored.is_some_and(|stored| self.offers[self.offer].info.version < Some(stored))
+        stored.is_some_and(|stored| self.offers[self.offer].version() < Some(stored))
     }
 
     /// An older version runs only after a cold boot.
@@ -224,7 +224,7 @@ impl Job<'_> {
     fn outcome(&self, ending: Ending, reason: String) -> Outcome {
         Outcome {
             from: self.card.report.firmware.stored,
-            to: self.offers[self.offer].info.version,
+            to: self.offers[self.offer].version(),
             ..Outcome::without_burn(ending, reason, None)
         }
     }
@@ -253,7 +253,7 @@ impl Job<'_> {
     /// The firmware says an update waits for the reset, and what is stored is what was wanted:
     /// that very burn was done before, which only the firmware could tell.
     fn is_already_staged(&self, error: &BurnError, card: &Card) -> bool {
-        let wanted = self.offers[self.offer].info.version;
+        let wanted = self.offers[self.offer].version();
         error.reason() == "pending_reset"
             && wanted.is_some()
             && card.report.firmware.stored == wanted
@@ -261,8 +261,7 @@ impl Job<'_> {
 
     fn version_text(&self) -> String {
         self.offers[self.offer]
-            .info
-            .version
+            .version()
             .map_or_else(|| "the image".to_owned(), |version| version.to_string())
     }
 

@@ -15,11 +15,8 @@ use crate::bundle::{Bundle, BundleError, Entry, facts};
 use crate::card::CardReport;
 use crate::identity::Psid;
 use crate::image;
-use crate::plan::{Aim, Offer};
+use crate::plan::{Aim, Facts, Offer};
 use crate::report::json::SourceName;
-
-/// Tag of the images meant for everybody, where an archive tags its images at all.
-const DEFAULT_TAG: &str = "DEFAULT";
 
 /// Kind of the source a lab brings along.
 const LAB: &str = "lab";
@@ -100,13 +97,8 @@ impl Source {
             for entry in on_offer(bundle.entries(), &boards) {
                 let offer = read(bundle, entry)?;
                 // A bare image tells its board only here.
-                offers.boards.extend(offer.info.psid.clone());
-                if offer
-                    .info
-                    .psid
-                    .as_ref()
-                    .is_some_and(|psid| boards.contains(psid))
-                {
+                offers.boards.extend(offer.psid().cloned());
+                if offer.psid().is_some_and(|psid| boards.contains(psid)) {
                     offers.offers.push(offer);
                     offers.places.push((index, entry.index));
                 }
@@ -124,7 +116,7 @@ impl Source {
         let (bundle, entry) = offers.places[index];
         let bytes = self.bundles[bundle].read(entry)?;
         let place = offer.place();
-        if <[u8; 32]>::from(Sha256::digest(&bytes)) != offer.digest {
+        if Some(Sha256::digest(&bytes).into()) != offer.digest {
             return Err(CliError::Changed { place });
         }
         match image::verify(&bytes).failure {
@@ -185,27 +177,14 @@ fn names(files: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// The entries that may be for one of these boards. Where an archive holds several variants for
-/// a board, told apart by a tag, the one for everybody is meant (mft-compat 2.4): the untagged
-/// one, else the default tag, else the only tag there is.
+/// The entries that may be for one of these boards, and are meant for everybody.
 fn on_offer<'a>(entries: &'a [Entry], boards: &BTreeSet<&Psid>) -> Vec<&'a Entry> {
     entries
         .iter()
         .filter(|entry| entry.other.is_none())
         .filter(|entry| entry.psid.as_ref().is_none_or(|psid| boards.contains(psid)))
-        .filter(|entry| {
-            let twins = || entries.iter().filter(|twin| is_variant(twin, entry));
-            entry.tag.is_empty()
-                || twins().all(|twin| !twin.tag.is_empty())
-                    && (entry.tag == DEFAULT_TAG || twins().all(|twin| twin.tag != DEFAULT_TAG))
-        })
+        .filter(|entry| entry.is_for_everybody(entries))
         .collect()
-}
-
-/// Another image for the same board in the same container.
-fn is_variant(twin: &Entry, entry: &Entry) -> bool {
-    let container = |entry: &Entry| (entry.file.clone(), entry.member.clone());
-    twin.psid == entry.psid && twin.tag != entry.tag && container(twin) == container(entry)
 }
 
 fn read(bundle: &Bundle, entry: &Entry) -> Result<Offer, CliError> {
@@ -216,8 +195,9 @@ fn read(bundle: &Bundle, entry: &Entry) -> Result<Offer, CliError> {
     Ok(Offer {
         file: entry.file.clone(),
         member: entry.member.clone(),
-        digest: Sha256::digest(&bytes).into(),
-        info,
+        digest: Some(Sha256::digest(&bytes).into()),
+        facts: Facts::Image(Box::new(info)),
+        provenance: None,
     })
 }
 
@@ -239,22 +219,6 @@ mod tests {
             .iter()
             .map(|entry| entry.tag.as_str())
             .collect()
-    }
-
-    #[test]
-    fn of_tagged_variants_the_one_for_everybody_is_meant() {
-        assert_eq!(
-            tags_on_offer(&[entry("MT_1", "A"), entry("MT_1", "")]),
-            [""]
-        );
-        let tagged = [entry("MT_1", "A"), entry("MT_1", "DEFAULT")];
-        assert_eq!(tags_on_offer(&tagged), ["DEFAULT"]);
-        assert_eq!(
-            tags_on_offer(&[entry("MT_1", "A"), entry("MT_2", "")]),
-            ["A"]
-        );
-        let undecided = [entry("MT_1", "A"), entry("MT_1", "B")];
-        assert_eq!(tags_on_offer(&undecided), ["A", "B"]);
     }
 
     #[test]

@@ -154,6 +154,7 @@ impl UpdateArgs {
                 psid_change: self.allow_psid_change,
             },
             branch: self.branch.clone(),
+            lines: Vec::new(),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn staged(card: &CardReport) -> Option<Reason> {
 pub(super) fn development(tag: &str, policy: &Policy) -> (Status, Action, Reason) {
     let action = match policy.aim {
         Aim::Files => Action::Burn,
-        Aim::Collection | Aim::Report => Action::Skip,
+        Aim::Collection | Aim::Part | Aim::Report => Action::Skip,
     };
     let reason = Reason::Development {
         tag: tag.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Offer;
+use super::{Facts, Listed, Offer, Provenance};
 use crate::access::Way;
 use crate::card::{CardReport, Firmware, UpdatePath};
 use crate::identity::{Mac, Psid};
@@ -82,6 +82,14 @@ pub fn card(chip: &str, psid: &str, version: &str) -> CardReport {
     }
 }
 
+/// What the image of an example says of itself, to be changed.
+pub fn info(offer: &mut Offer) -> &mut ImageInfo {
+    match &mut offer.facts {
+        Facts::Image(info) => info,
+        Facts::Listed(_) => panic!("a listed release"),
+    }
+}
+
 /// An image of this chip, board and version in a file named after the version.
 pub fn offer(chip: &str, psid: &str, version: &str) -> Offer {
     let model = model_named(chip);
@@ -92,8 +100,29 @@ pub fn offer(chip: &str, psid: &str, version: &str) -> Offer {
     Offer {
         file: PathBuf::from(format!("fw-{version}.bin")),
         member: None,
-        digest,
-        info: image(model, psid, version),
+        digest: Some(digest),
+        facts: Facts::Image(Box::new(image(model, psid, version))),
+        provenance: None,
+    }
+}
+
+/// The same, known from a list of releases only.
+pub fn listed(psid: &str, version: &str, minimum: Option<&str>) -> Offer {
+    Offer {
+        file: PathBuf::from(format!("fw-{version}.mfa")),
+        member: None,
+        digest: None,
+        facts: Facts::Listed(Listed {
+            psid: Psid::new(psid).unwrap(),
+            version: version.parse().ok(),
+            roms: vec![("PXE".to_owned(), "3.6.0902".to_owned())],
+        }),
+        provenance: Some(Provenance {
+            kind: "online",
+            name: "online".to_owned(),
+            minimum: minimum.map(|version| version.parse().unwrap()),
+            notes: None,
+        }),
     }
 }
 

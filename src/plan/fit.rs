@@ -1,20 +1,23 @@
 //! Whether an image can run on a card at all: chip, revision, firmware family, signature.
 
+use super::offer::Offer;
 use super::reason::Misfit;
 use crate::card::CardReport;
 use crate::image::{HwId, ImageInfo, SecurityAttribute};
+use crate::version::FwVersion;
 
-/// The first reason why `image` does not fit `card`, if there is one.
-pub(super) fn misfit(card: &CardReport, image: &ImageInfo) -> Option<Misfit> {
-    family(card, image)
-        .or_else(|| chip(card, image))
-        .or_else(|| signature(card, image))
+/// The first reason why the image of `offer` does not fit `card`, if there is one. Of an image
+/// that is elsewhere only the family is known.
+pub(super) fn misfit(card: &CardReport, offer: &Offer) -> Option<Misfit> {
+    let image = offer.image();
+    family(card, offer.version())
+        .or_else(|| chip(card, image?))
+        .or_else(|| signature(card, image?))
 }
 
 /// The first version number belongs to the chip (images 7).
-fn family(card: &CardReport, image: &ImageInfo) -> Option<Misfit> {
-    let model = card.model?;
-    let version = image.version?;
+fn family(card: &CardReport, version: Option<FwVersion>) -> Option<Misfit> {
+    let (model, version) = (card.model?, version?);
     (model.fw_major != 0 && version.major != model.fw_major).then_some(Misfit::Family {
         chip: model.long_name,
         expected: model.fw_major,

@@ -19,13 +19,13 @@ mod status;
 mod tests;
 
 pub use branch::{Branch, NotABranch};
-pub use offer::Offer;
+pub use offer::{Facts, Listed, Offer, Provenance};
 pub use reason::{Misfit, Reason};
 pub use status::Status;
 
 use crate::card::{CardReport, UpdatePath};
 use crate::identity::Psid;
-use crate::model::ChipKind;
+use crate::model::{ChipKind, Model};
 use crate::version::FwVersion;
 
 /// What the offers are, which decides how loudly "not this one" is said.
@@ -36,6 +36,9 @@ pub enum Aim {
     Report,
     /// A collection; cards it has nothing for are left alone.
     Collection,
+    /// A collection of which a part could not be read: that it has nothing for a card is not
+    /// known.
+    Part,
     /// Files that were named to be burned; what cannot be burned is a refusal.
     Files,
 }
@@ -62,9 +65,25 @@ pub struct Policy {
     pub consents: Consents,
     /// Only images of this release line.
     pub branch: Option<Branch>,
+    /// Release lines to stay on, by chip, where no line is asked for.
+    pub lines: Vec<(&'static Model, Branch)>,
 }
 
 impl Policy {
+    /// The release line for this card: the one asked for, else that of its chip.
+    #[must_use]
+    pub fn line(&self, card: &CardReport) -> Option<&Branch> {
+        if self.branch.is_some() {
+            return self.branch.as_ref();
+        }
+        let model = card.model?;
+        let of_chip = self
+            .lines
+            .iter()
+            .find(|(chip, _)| chip.hw_id == model.hw_id);
+        of_chip.map(|(_, line)| line)
+    }
+
     /// How a card is passed over: a refusal when that very card was asked for.
     const fn pass(&self) -> Action {
         if self.named {
@@ -143,7 +162,13 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     if policy.aim == Aim::Report {
         return report_only(card);
     }
-    let candidates = offer::for_board(offers, psid, policy.branch.as_ref());
+    let all = offer::for_board(offers, psid, policy.line(card));
+    let (candidates, out_of_reach) = offer::reachable(offers, &all, current);
+    if candidates.is_empty()
+        && let Some(decision) = too_old(offers, &out_of_reach, policy)
+    {
+        return decision;
+    }
     match fitting(card, offers, &candidates) {
         Ok(fitting) => match offer::choose(offers, &fitting) {
             Some(choice) => weigh(card, current, offers, &choice, policy),
@@ -155,6 +180,17 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
             ..Decision::without_offer(Status::NoImage, Action::Refuse, Reason::DoesNotFit(misfit))
         },
     }
+}
+
+/// A card that is too old for every image there is.
+fn too_old(offers: &[Offer], out_of_reach: &[usize], policy: &Policy) -> Option<Decision> {
+    let newest = offer::choose(offers, out_of_reach)?.newest;
+    let (version, minimum) = (offers[newest].version()?, offers[newest].minimum()?);
+    let reason = Reason::TooOld { version, minimum };
+    Some(Decision {
+        offer: Some(newest),
+        ..Decision::without_offer(Status::NoImage, policy.pass(), reason)
+    })
 }
 
 /// A card that could not be opened, does not say what it is, or contradicts its driver: whatever
@@ -189,11 +225,11 @@ fn fitting(
     let fitting: Vec<usize> = candidates
         .iter()
         .copied()
-        .filter(|&index| fit::misfit(card, &offers[index].info).is_none())
+        .filter(|&index| fit::misfit(card, &offers[index]).is_none())
         .collect();
     if fitting.is_empty()
         && let Some(choice) = offer::choose(offers, candidates)
-        && let Some(misfit) = fit::misfit(card, &offers[choice.newest].info)
+        && let Some(misfit) = fit::misfit(card, &offers[choice.newest])
     {
         return Err((choice.newest, misfit));
     }
@@ -201,11 +237,10 @@ fn fitting(
 }
 
 fn no_image(card: &CardReport, psid: &Psid, offers: &[Offer], policy: &Policy) -> Decision {
-    let off_branch = policy.branch.clone().filter(|_| {
-        offers
-            .iter()
-            .any(|offer| offer.info.psid.as_ref() == Some(psid))
-    });
+    let off_branch = policy
+        .line(card)
+        .cloned()
+        .filter(|_| offers.iter().any(|offer| offer.psid() == Some(psid)));
     let (status, reason) = match psid.brand() {
         Some(brand) if off_branch.is_none() => (
             Status::OemNoImage,
@@ -222,6 +257,10 @@ fn no_image(card: &CardReport, psid: &Psid, offers: &[Offer], policy: &Policy) -
             },
         ),
     };
+    if policy.aim == Aim::Part {
+        let reason = Reason::SourceFailed;
+        return Decision::without_offer(Status::NotCompared, policy.pass(), reason);
+    }
     if policy.consents.psid_change {
         let reason = Reason::PsidChange { psid: psid.clone() };
         return Decision::without_offer(status, Action::Refuse, reason);
@@ -241,9 +280,9 @@ fn weigh(
     policy: &Policy,
 ) -> Decision {
     let offer = &offers[choice.newest];
-    let (status, action, reason) = match &offer.info.branch {
+    let (status, action, reason) = match offer.tag() {
         Some(tag) => compare::development(tag, policy),
-        None => match offer.info.version {
+        None => match offer.version() {
             Some(offered) => compare::releases(card, current, offered, policy),
             None => (Status::NoImage, Action::Refuse, Reason::NoVersion),
         },
@@ -277,7 +316,7 @@ fn burnable(
     {
         return (Action::Skip, Reason::Switch);
     }
-    if let (false, Some(version)) = (choice.rivals.is_empty(), offer.info.version) {
+    if let (false, Some(version)) = (choice.rivals.is_empty(), offer.version()) {
         let places = std::iter::once(&choice.newest)
             .chain(&choice.rivals)
             .map(|&index| offers[index].place())
@@ -287,7 +326,9 @@ fn burnable(
     if card.update_path != Some(UpdatePath::Component) {
         return (Action::Refuse, Reason::NotFirmwareControlled);
     }
-    if !offer.info.security.firmware_controlled {
+    // Of an image that is elsewhere this is not known yet.
+    let known = offer.image();
+    if known.is_some_and(|image| !image.security.firmware_controlled) {
         return (Action::Refuse, Reason::NoDigest);
     }
     (Action::Burn, reason)

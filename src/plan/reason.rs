@@ -96,6 +96,15 @@ pub enum Reason {
         /// The release line asked for, where images of other lines are there.
         branch: Option<Branch>,
     },
+    /// A source could not be read, so nobody knows whether it has an image for this board.
+    SourceFailed,
+    /// The card is too old for every image there is.
+    TooOld {
+        /// The newest of them.
+        version: FwVersion,
+        /// What the card must have before.
+        minimum: FwVersion,
+    },
     /// No image is for this board, and its brand publishes its own.
     OemNoImage {
         /// The board.
@@ -205,6 +214,11 @@ impl fmt::Display for Reason {
                 psid,
                 branch: Some(branch),
             } => write!(f, "no image for {psid} is on {branch}"),
+            Self::SourceFailed => f.write_str("not every source could be read"),
+            Self::TooOld { version, minimum } => write!(
+                f,
+                "{version} needs {minimum} on the card first, and no step in between is on offer"
+            ),
             Self::OemNoImage { psid, brand } => {
                 write!(
                     f,
@@ -258,6 +272,8 @@ impl Reason {
                     "give a bundle from {brand} that holds an image for this PSID"
                 ));
             }
+            Self::SourceFailed => "see the error of the source",
+            Self::TooOld { .. } => "give an image of the version in between",
             Self::PsidChange { .. } => {
                 "give an image for the card's own PSID; an image for another board can leave the card without link or dead"
             }

@@ -1,6 +1,6 @@
 //! The policy, case by case: which card, which images, what is decided.
 
-use super::examples::{card, offer};
+use super::examples::{card, info, listed, offer};
 use super::*;
 use crate::card::CardError;
 use crate::image::SecurityAttribute;
@@ -189,7 +189,7 @@ fn equal_files_count_once_and_other_contents_of_one_version_are_named() {
     assert_eq!((decision.action, decision.offer), (Action::Burn, Some(0)));
     assert!(decision.passed_over.is_empty());
 
-    twin.digest[31] = 1;
+    twin.digest = Some([1; 32]);
     let offers = [offer(LX, BOARD, "14.32.1010"), twin];
     assert_eq!(
         verdict(&card, &offers, &collection()),
@@ -205,7 +205,7 @@ fn equal_files_count_once_and_other_contents_of_one_version_are_named() {
 fn an_ambiguity_about_the_version_on_flash_hurts_nobody() {
     let card = card(LX, BOARD, "14.32.1010");
     let mut twin = offer(LX, BOARD, "14.32.1010");
-    twin.digest[31] = 1;
+    twin.digest = Some([1; 32]);
     let offers = [offer(LX, BOARD, "14.32.1010"), twin];
     assert_eq!(one(&card, &offers, &collection()).action, Action::Keep);
 }
@@ -250,7 +250,7 @@ fn a_version_of_another_chip_family_is_refused() {
 fn an_image_must_list_the_chip_and_its_revision() {
     let mut card = card(LX, BOARD, "14.25.1020");
     let mut foreign = offer(LX, BOARD, "14.32.1010");
-    foreign.info.hw_ids[0].id = 0x209;
+    info(&mut foreign).hw_ids[0].id = 0x209;
     assert_eq!(
         one(&card, &[foreign], &collection()).reason.to_string(),
         "the image does not list the ConnectX-4 Lx (hardware id 0x20b)"
@@ -269,7 +269,7 @@ fn an_image_that_does_not_fit_gives_way_to_an_older_one_that_does() {
     let mut card = card("ConnectX-6 Dx", "MT_0000000359", "22.32.1010");
     card.security = vec![SecurityAttribute::SecureFw];
     let mut signed = offer("ConnectX-6 Dx", "MT_0000000359", "22.32.2004");
-    signed.info.security.attributes = vec![SecurityAttribute::SecureFw];
+    info(&mut signed).security.attributes = vec![SecurityAttribute::SecureFw];
     let unsigned = offer("ConnectX-6 Dx", "MT_0000000359", "22.36.1010");
     let decision = one(&card, &[unsigned.clone(), signed], &collection());
     assert_eq!((decision.action, decision.offer), (Action::Burn, Some(1)));
@@ -384,7 +384,7 @@ fn a_connectx_3_is_not_burned_through_its_firmware() {
 fn an_image_without_digest_is_not_sent_to_the_firmware() {
     let card = card(LX, BOARD, "14.25.1020");
     let mut offer = offer(LX, BOARD, "14.32.1010");
-    offer.info.security.firmware_controlled = false;
+    info(&mut offer).security.firmware_controlled = false;
     assert_eq!(one(&card, &[offer], &collection()).reason, Reason::NoDigest);
 }
 
@@ -404,7 +404,7 @@ fn a_switch_is_updated_only_when_named() {
 fn a_development_build_is_burned_only_when_its_file_is_named() {
     let card = card(LX, BOARD, "14.32.1010");
     let mut build = offer(LX, BOARD, "14.33.900");
-    build.info.branch = Some("roce-0007".to_owned());
+    info(&mut build).branch = Some("roce-0007".to_owned());
     assert_eq!(
         one(&card, std::slice::from_ref(&build), &collection()).action,
         Action::Skip
@@ -428,4 +428,72 @@ fn without_a_source_cards_are_only_reported() {
             "nothing was given to compare with".to_owned()
         ),
     );
+}
+
+#[test]
+fn the_release_line_of_the_chip_holds_where_no_line_is_asked_for() {
+    let card = card("ConnectX-7", "MT_0000000834", "28.39.1002");
+    let offers =
+        ["28.43.2566", "28.39.5124"].map(|version| offer("ConnectX-7", "MT_0000000834", version));
+    let mut policy = collection();
+    policy.lines = vec![(card.model.unwrap(), "28.39.*".parse().unwrap())];
+    assert_eq!(one(&card, &offers, &policy).offer, Some(1));
+    policy.branch = Some("28.43.*".parse().unwrap());
+    assert_eq!(one(&card, &offers, &policy).offer, Some(0));
+    policy.branch = None;
+    policy.lines[0].0 = self::card(LX, BOARD, "14.32.1010").model.unwrap();
+    assert_eq!(one(&card, &offers, &policy).offer, Some(0));
+}
+
+#[test]
+fn a_release_that_is_only_listed_is_compared_by_its_version() {
+    let card = card(LX, BOARD, "14.32.1010");
+    let decide = |version| one(&card, &[listed(BOARD, version, None)], &collection());
+    assert_eq!(decide("14.32.1900").action, Action::Burn);
+    assert_eq!(decide("14.32.1010").status, Status::UpToDate);
+    assert_eq!(decide("14.31.1014").status, Status::NewerThanSource);
+    assert!(matches!(
+        decide("28.39.5124").reason,
+        Reason::DoesNotFit(Misfit::Family { .. })
+    ));
+    assert_eq!(decide("pre-release").reason, Reason::NoVersion);
+}
+
+#[test]
+fn a_card_that_is_too_old_takes_the_step_in_between() {
+    let card = card(LX, BOARD, "14.25.1020");
+    let goal = listed(BOARD, "14.32.1900", Some("14.28.2006"));
+    let offers = [
+        goal.clone(),
+        listed(BOARD, "14.28.2006", None),
+        listed(BOARD, "14.27.1016", None),
+    ];
+    assert_eq!(one(&card, &offers, &collection()).offer, Some(1));
+    let stepped = self::card(LX, BOARD, "14.28.2006");
+    assert_eq!(one(&stepped, &offers, &collection()).offer, Some(0));
+    assert_eq!(
+        verdict(&card, &[goal], &collection()),
+        (
+            Status::NoImage,
+            Action::Skip,
+            "14.32.1900 needs 14.28.2006 on the card first, and no step in between is on offer"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn a_source_that_could_not_be_read_is_never_taken_for_one_without_images() {
+    let card = card(LX, BOARD, "14.32.1010");
+    let policy = Policy {
+        aim: Aim::Part,
+        ..Policy::default()
+    };
+    let decision = one(&card, &[], &policy);
+    assert_eq!(
+        (decision.status, decision.reason),
+        (Status::NotCompared, Reason::SourceFailed)
+    );
+    let newer = [listed(BOARD, "14.32.1900", None)];
+    assert_eq!(one(&card, &newer, &policy).action, Action::Burn);
 }

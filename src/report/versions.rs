@@ -1,7 +1,7 @@
 //! The version table of a card: what it has beside what is on offer.
 
 use super::CardView;
-use crate::image::RomInfo;
+use crate::plan::Offer;
 use crate::version::FwVersion;
 
 /// One row. A side that is not there is `None`.
@@ -34,7 +34,7 @@ pub(super) fn rows(view: &CardView<'_>) -> Vec<VersionRow> {
     let mut rows = vec![VersionRow {
         kind: "FW".to_owned(),
         current: firmware.stored.or(firmware.running).map(text),
-        available: view.offer.and_then(|offer| offer.info.version).map(text),
+        available: view.offer.and_then(|offer| offer.version()).map(text),
     }];
     rows.append(&mut others);
     rows
@@ -53,18 +53,15 @@ pub(super) fn rom_rows(view: &CardView<'_>) -> Vec<VersionRow> {
             available: None,
         })
         .collect();
-    for rom in view
-        .offer
-        .map_or(&[] as &[RomInfo], |offer| &offer.info.roms)
-    {
-        let version = Some(rom.version_text());
+    for (kind, version) in view.offer.map(Offer::roms).unwrap_or_default() {
+        let version = Some(version);
         match rows
             .iter_mut()
-            .find(|row| row.kind == rom.kind && row.available.is_none())
+            .find(|row| row.kind == kind && row.available.is_none())
         {
             Some(row) => row.available = version,
             None => rows.push(VersionRow {
-                kind: rom.kind.clone(),
+                kind,
                 current: None,
                 available: version,
             }),

@@ -147,7 +147,7 @@ impl Firmware {
             running: text(firmware.running),
             stored: text(firmware.stored),
             date: text(firmware.date),
-            available: view.offer.and_then(|offer| text(offer.info.version)),
+            available: view.offer.and_then(|offer| text(offer.version())),
         }
     }
 }
