@@ -10,6 +10,7 @@ mod cli_common;
 use std::fs;
 
 use cli_common::{TestLab, card, run, schema};
+use cxfw::lab::host::HostSpec;
 use serde_json::Value;
 
 const LX: &str = "ConnectX4LX";
@@ -485,4 +486,74 @@ fn programs_are_told_of_a_command_line_that_makes_no_sense() {
     }
     let ran = run(&["query", "--bogus"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn a_description_that_does_not_fit_leaves_the_lab_that_is_there() {
+    let lab = TestLab::new();
+    let before = lab.flashes();
+    let mut host = HostSpec::default_host().unwrap();
+    let card = host.cards.iter_mut().find(|card| card.name == "cx4lx");
+    card.unwrap().firmware.code_size = 14 << 20;
+    let description = lab.beside("host.json");
+    let text = serde_json::to_string(&host).unwrap();
+    fs::write(&description, &text).unwrap();
+    let option = format!("--host={}", description.display());
+    let ran = lab.run(&["lab", "new", "--replace", &option]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("advice: make code_size"),
+        "{}",
+        ran.stderr
+    );
+    assert!(lab.flashes() == before);
+
+    fs::write(&description, text.replacen("{", "{\"colour\": 1, ", 1)).unwrap();
+    let ran = lab.run(&["lab", "new", "--replace", &option]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("unknown field"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("advice: compare it"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_file_in_the_place_of_a_lab_is_left_and_named_with_advice() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("thesis.txt");
+    fs::write(&file, "years of work").unwrap();
+    let option = format!("--lab={}", file.display());
+    for command in [
+        &["query"][..],
+        &["lab", "new"],
+        &["lab", "new", "--replace"],
+    ] {
+        let ran = run(&[&[option.as_str()], command].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("advice: a lab is a folder"), "{ran:?}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "years of work");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_part_number_in_a_lab_file_never_moves_the_cursor() {
+    let lab = TestLab::new();
+    let path = lab.path().join("lab.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("MCX4121A-ACA_Ax", "MCX\\u001b[31m")).unwrap();
+    let ran = lab.run(&["lab", "status"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("MCX\\u{1b}[31m"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\x1b'), "{:?}", ran.stdout);
+}
+
+#[test]
+fn an_unknown_name_beside_all_is_an_error() {
+    let lab = TestLab::new();
+    let ran = lab.run(&["query", "-d", "all", "-d", "nosuch"]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.contains("nosuch"), "{}", ran.stderr);
+    assert_eq!(
+        lab.run(&["query", "-d", "all", "-d", "mlx5_0"]).code,
+        Some(0)
+    );
 }

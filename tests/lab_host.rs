@@ -10,8 +10,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use cxfw::bytes::{ByteSource, ReadError};
+use cxfw::flash::lock::CardLock;
 use cxfw::image;
 use cxfw::lab::chip::{Boot, Chip};
 use cxfw::lab::host::HostSpec;
@@ -312,6 +315,80 @@ fn of_makers_at_the_same_time_one_wins_and_nothing_is_left_of_the_others() {
     }
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
     Lab::open(&dir).unwrap();
+}
+
+#[test]
+fn a_lab_in_use_is_not_replaced() {
+    let (_dir, lab) = small_lab();
+    let held = CardLock::take(&lab.roots(), "serial-X", Duration::ZERO).unwrap();
+    let path = lab.dir().to_owned();
+    let refused = Lab::replace(&path, &HostSpec::default_host().unwrap()).unwrap_err();
+    assert!(
+        refused.to_string().contains("is in use: ")
+            && refused.to_string().contains("locks/serial-X.lock"),
+        "{refused}"
+    );
+    assert_eq!(Lab::open(&path).unwrap().host(), &small_host());
+    drop(held);
+    Lab::replace(&path, &small_host()).unwrap();
+}
+
+#[test]
+fn a_lab_stands_until_the_one_that_replaces_it_is_whole() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("lab");
+    drop(Lab::create(&dir, &small_host()).unwrap());
+    let mut too_large = small_host();
+    too_large.cards[0].firmware.code_size = 14 << 20;
+    let refused = Lab::replace(&dir, &too_large).unwrap_err();
+    assert!(matches!(refused, LabError::Image { .. }), "{refused}");
+    assert_eq!(Lab::open(&dir).unwrap().host(), &small_host());
+
+    let mut other = small_host();
+    other.cards[0].serial = "MT1900X00009".to_owned();
+    let (file, done) = (dir.join("lab.json"), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert!(file.exists());
+            }
+        });
+        Lab::replace(&dir, &other).unwrap();
+        done.store(true, Ordering::Relaxed);
+        watcher.join().unwrap();
+    });
+    assert_eq!(Lab::open(&dir).unwrap().host(), &other);
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_damaged_lab_can_be_replaced_but_never_what_is_none() {
+    let (_dir, lab) = small_lab();
+    let path = lab.dir().to_owned();
+    drop(lab);
+    fs::write(path.join("cards/cx4lx/flash.bin"), "short").unwrap();
+    assert!(matches!(Lab::open(&path), Err(LabError::Chip(_))));
+    drop(Lab::replace(&path, &small_host()).unwrap());
+    fs::remove_file(path.join("lab.json")).unwrap();
+    assert!(matches!(
+        Lab::replace(&path, &small_host()),
+        Err(LabError::NotALab(_))
+    ));
+}
+
+#[test]
+fn names_in_a_lab_file_that_lead_out_of_the_lab_are_refused() {
+    let (_dir, lab) = small_lab();
+    let path = lab.dir().join("lab.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let net = &lab.host().cards[0].functions[0].net[0];
+    assert!(text.contains(net.as_str()));
+    fs::write(&path, text.replace(net.as_str(), "../../../../../evil")).unwrap();
+    let refused = Lab::open(lab.dir()).unwrap_err().to_string();
+    assert!(
+        refused.contains("lab.json: network interface `../../../../../evil`"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -186,6 +186,14 @@ impl DeviceArgs {
     pub fn is_all(&self) -> bool {
         self.device.is_empty() || self.device.iter().any(|name| name == ALL)
     }
+
+    /// The names of single cards among those given.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.device
+            .iter()
+            .map(String::as_str)
+            .filter(|&name| name != ALL)
+    }
 }
 
 /// Where images come from.

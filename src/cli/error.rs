@@ -328,6 +328,7 @@ impl Hint for CliError {
             Self::Lab(error) => return error.hint(),
             #[cfg(feature = "mount")]
             Self::Mount(error) => return error.hint(),
+            Self::HostFile { source, .. } => return source.hint(),
             Self::Function(_) => {
                 "look at the function with `lspci -vvs`; the others are not affected"
             }
@@ -336,27 +337,9 @@ impl Hint for CliError {
             | Self::Name(_)
             | Self::NotAPsid { .. }
             | Self::File { .. }
-            | Self::HostFile { .. }
             | Self::Program { .. }
             | Self::NoCommand { .. }
             | Self::Output(_) => return None,
-        };
-        Some(text.to_owned())
-    }
-}
-
-impl Hint for LabError {
-    fn hint(&self) -> Option<String> {
-        let text = match self {
-            Self::Exists(_) => {
-                "work on it with --lab, or make it anew with `cxfw lab new --replace`"
-            }
-            Self::NotALab(_) | Self::NoFolder(_) => {
-                "name an empty folder, or one that is not there yet"
-            }
-            Self::Missing(_) => "make it with `cxfw lab new`",
-            Self::Broken { .. } => "make it anew with `cxfw lab new --replace`",
-            _ => return None,
         };
         Some(text.to_owned())
     }

@@ -118,16 +118,16 @@ impl Host {
     }
 }
 
-/// The named cards, each once; all of them when none was named.
+/// The named cards, each once; all of them when none was named. A name of no card is an error even
+/// beside `all`.
 fn selected(cards: Vec<pci::Card>, devices: &DeviceArgs) -> Result<Vec<pci::Card>, CliError> {
+    let named = devices
+        .names()
+        .map(|name| pci::find(&cards, name))
+        .collect::<Result<Vec<_>, _>>()?;
     if devices.is_all() {
         return Ok(cards);
     }
-    let named = devices
-        .device
-        .iter()
-        .map(|name| pci::find(&cards, name))
-        .collect::<Result<Vec<_>, _>>()?;
     Ok(cards
         .iter()
         .filter(|card| named.contains(card))

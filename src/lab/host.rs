@@ -26,6 +26,13 @@ const DEFAULT_HOST: &str = include_str!(concat!(
     "/fixtures/lab/default.json"
 ));
 
+/// Bytes of the smallest flash part.
+pub const SMALLEST_FLASH: u32 = 0x1_0000;
+/// Bytes of the largest flash part.
+pub const LARGEST_FLASH: u32 = 0x1000_0000;
+/// Longest name of an interface or a driver.
+const LONGEST_NAME: usize = 64;
+
 /// A host description that cannot be made into a lab.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -49,6 +56,34 @@ pub enum HostError {
     NoBridge {
         /// The function.
         address: Address,
+    },
+    /// A name that would become a file's, and cannot.
+    #[error("{what} `{name}`: 1 to 64 letters, digits, `.`, `_` and `-` are allowed")]
+    Name {
+        /// What has the name.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A flash part that is not made.
+    #[error(
+        "card `{name}`: flash of {size:#x} bytes; a power of two from {SMALLEST_FLASH:#x} to {LARGEST_FLASH:#x} is possible"
+    )]
+    FlashSize {
+        /// Name of the card.
+        name: String,
+        /// Bytes described.
+        size: u32,
+    },
+    /// More code than any flash here could hold.
+    #[error("{what}: code_size {size:#x} is more than the flash of {flash:#x} bytes")]
+    CodeSize {
+        /// The card, or the board the image is for.
+        what: String,
+        /// Bytes of code.
+        size: u64,
+        /// Bytes of flash.
+        flash: u32,
     },
     /// A card with a number of functions that PCI does not allow.
     #[error("card `{name}` has {count} functions; 1 to 8 are possible")]
@@ -144,15 +179,26 @@ impl HostSpec {
             }
         }
         for adapter in &self.adapters {
+            adapter.check()?;
             take(adapter.address)?;
             self.check_bus(adapter.address)?;
         }
         for bridge in &self.bridges {
+            check_driver(bridge.driver.as_deref())?;
             take(bridge.address)?;
             self.check_bus(bridge.address)?;
         }
+        self.check_offers()
+    }
+
+    /// An image may be too large for its board, which is for the tools to find out, but not larger
+    /// than all the flash there is.
+    fn check_offers(&self) -> Result<(), HostError> {
+        let sizes = self.cards.iter().map(|card| card.flash.size);
+        let flash = sizes.max().unwrap_or(LARGEST_FLASH);
         for offer in &self.offers {
             model(&offer.model)?;
+            offer.firmware.check(offer.psid.as_str(), flash)?;
         }
         Ok(())
     }
@@ -229,6 +275,29 @@ pub(super) fn model(name: &str) -> Result<&'static Model, HostError> {
         .ok_or_else(|| HostError::UnknownModel(name.to_owned()))
 }
 
+/// `name` can be a file's in the sysfs tree, and leads nowhere else.
+fn check_name(what: &'static str, name: &str) -> Result<(), HostError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let possible = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain);
+    if possible && name != "." && name != ".." {
+        return Ok(());
+    }
+    Err(HostError::Name {
+        what,
+        name: name.to_owned(),
+    })
+}
+
+fn check_nets(names: &[String]) -> Result<(), HostError> {
+    names
+        .iter()
+        .try_for_each(|name| check_name("network interface", name))
+}
+
+fn check_driver(name: Option<&str>) -> Result<(), HostError> {
+    name.map_or(Ok(()), |name| check_name("driver", name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +355,55 @@ mod tests {
             refusal(|host| host.cards[0].address = "0000:77:00.0".parse().unwrap()),
             "0000:77:00.0 is on a bus that no bridge leads to"
         );
+    }
+
+    #[test]
+    fn a_name_that_leads_out_of_the_lab_is_refused_wherever_it_stands() {
+        let evil = || "../../../../../tmp/evil".to_owned();
+        let changes: [(&str, fn(&mut HostSpec, String)); 5] = [
+            ("network interface", |host, name| {
+                host.cards[0].functions[0].net = vec![name];
+            }),
+            ("network interface", |host, name| {
+                host.adapters[0].net = vec![name];
+            }),
+            ("RDMA device", |host, name| {
+                host.cards[0].functions[0].rdma = Some(name);
+            }),
+            ("driver", |host, name| host.adapters[0].driver = Some(name)),
+            ("driver", |host, name| host.bridges[0].driver = Some(name)),
+        ];
+        for (what, change) in changes {
+            let long = "n".repeat(65);
+            for name in [evil().as_str(), "..", ".", "", "a/b", "a\u{1b}", &long] {
+                let refused = refusal(|host| change(host, name.to_owned()));
+                assert_eq!(
+                    refused,
+                    format!(
+                        "{what} `{name}`: 1 to 64 letters, digits, `.`, `_` and `-` are allowed"
+                    )
+                );
+            }
+            changed(|host| change(host, "enp3s0f0np0.100_x-y".to_owned())).unwrap();
+        }
+    }
+
+    #[test]
+    fn sizes_are_bounded_before_anything_is_made_of_them() {
+        for size in [0, 0x8000, 0x123_4567, 0x180_0000, 0x2000_0000] {
+            let refused = refusal(|host| host.cards[0].flash.size = size);
+            assert!(
+                refused.starts_with(&format!("card `cx3-10g`: flash of {size:#x} bytes")),
+                "{refused}"
+            );
+        }
+        let refused = refusal(|host| host.cards[0].firmware.code_size = 1 << 40);
+        assert!(
+            refused.starts_with("card `cx3-10g`: code_size 0x10000000000 is more than"),
+            "{refused}"
+        );
+        let refused = refusal(|host| host.offers[0].firmware.code_size = 1 << 40);
+        assert!(refused.contains("code_size 0x10000000000"), "{refused}");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!
 //! [`host`] describes, [`build`] makes the images, [`chip`] is the cards' hardware and firmware,
 //! `status` tells what became of them, `tree` writes the sysfs tree, `mount` serves it live. A lab is made in a folder beside its
-//! place and moved there when it is whole.
+//! place and moved there when it is whole, also in the place of an older one.
 
 pub mod build;
 pub mod chip;
@@ -21,6 +21,7 @@ pub mod host;
 pub mod mount;
 
 mod factory;
+mod replace;
 mod scratch;
 mod source;
 mod status;
@@ -46,6 +47,8 @@ pub use tree::TreeError;
 /// Form of `lab.json`.
 const SCHEMA: &str = "cxfw.lab/1";
 const LAB_FILE: &str = "lab.json";
+/// Folder of the lock files.
+const LOCKS: &str = "locks";
 
 /// A lab could not be made, opened or reset.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +56,14 @@ pub enum LabError {
     /// There is a lab in the folder already.
     #[error("{} already holds a lab", .0.display())]
     Exists(PathBuf),
+    /// Somebody works on the lab that is to be replaced.
+    #[error("the lab in {} is in use: {} is locked by another process", dir.display(), lock.display())]
+    InUse {
+        /// The lab's folder.
+        dir: PathBuf,
+        /// The lock file of the card, or `lab.json` during a reset.
+        lock: PathBuf,
+    },
     /// The folder holds something else, which is never overwritten.
     #[error("{} is not empty and holds no lab (no {LAB_FILE})", .0.display())]
     NotALab(PathBuf),
@@ -181,7 +192,10 @@ impl Lab {
                 file.schema
             )));
         }
-        let host = file.host.checked()?;
+        let host = file
+            .host
+            .checked()
+            .map_err(|error| broken(error.to_string()))?;
         let cards = open_cards(dir, &host)?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -225,7 +239,7 @@ impl Lab {
     pub fn roots(&self) -> Roots {
         Roots {
             sysfs: self.dir.join("sys"),
-            locks: self.dir.join("locks"),
+            locks: self.dir.join(LOCKS),
         }
     }
 

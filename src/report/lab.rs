@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::printable;
 use crate::lab::CardStatus;
 use crate::lab::chip::{Boot, RegisterCount};
 use crate::version::FwVersion;
@@ -14,7 +15,7 @@ use crate::version::FwVersion;
 /// # Errors
 /// What the writer says.
 pub fn text(out: &mut dyn Write, dir: &Path, cards: &[CardStatus]) -> io::Result<()> {
-    writeln!(out, "Lab in {}", dir.display())?;
+    writeln!(out, "Lab in {}", printable(&dir.display().to_string()))?;
     for card in cards {
         writeln!(
             out,
@@ -22,7 +23,7 @@ pub fn text(out: &mut dyn Write, dir: &Path, cards: &[CardStatus]) -> io::Result
             card.name,
             card.address,
             card.model.name,
-            card.part_number,
+            printable(&card.part_number),
             card.psid,
             boot(card)
         )?;

@@ -1,6 +1,7 @@
 //! `cxfw lab`: make, inspect, break and restart a simulated host. One file a subcommand that is more
 //! than a line.
 
+mod advice;
 #[cfg(feature = "mount")]
 mod exec;
 mod fault;

@@ -28,10 +28,11 @@ impl NewArgs {
             Some(file) => from_file(file)?,
             None => HostSpec::default_host().map_err(LabError::from)?,
         };
-        if self.replace {
-            remove(dir)?;
-        }
-        Ok(Lab::create(dir, &host)?)
+        Ok(if self.replace {
+            Lab::replace(dir, &host)?
+        } else {
+            Lab::create(dir, &host)?
+        })
     }
 }
 
@@ -43,20 +44,6 @@ fn from_file(path: &Path) -> Result<HostSpec, CliError> {
     })?;
     HostSpec::from_json(&text).map_err(|source| CliError::HostFile {
         path: path.to_owned(),
-        source,
-    })
-}
-
-/// Removes a lab, and nothing that is not one.
-fn remove(dir: &Path) -> Result<(), CliError> {
-    match Lab::open(dir) {
-        Ok(_) | Err(LabError::Broken { .. }) => {}
-        Err(LabError::Missing(_)) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    }
-    fs::remove_dir_all(dir).map_err(|source| CliError::File {
-        action: "remove",
-        path: dir.to_owned(),
         source,
     })
 }

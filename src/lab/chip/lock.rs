@@ -69,7 +69,7 @@ fn wait(word: &AtomicU32, me: u32) -> Result<bool, Held> {
 }
 
 /// Whether a process still runs; one that only waits to be reaped does not.
-fn alive(pid: u32) -> bool {
+pub(in crate::lab) fn alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };

@@ -37,6 +37,7 @@ mod tests;
 pub use boot::{Boot, Running};
 pub use faults::Fault;
 pub use instruments::{Counters, RegisterCount, Violations};
+pub(in crate::lab) use lock::alive;
 pub use map::MapError;
 pub use spec::{BootRule, ChipSpec, FunctionSpec, LinkSpec};
 pub use vpd::VpdSpec;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::as_text;
+use super::{HostError, as_text, check_driver, check_nets};
 use crate::pci::Address;
 
 /// A pair of PCI ids, `15b3:0003`: vendor and device, or subsystem vendor and subsystem.
@@ -182,4 +182,11 @@ pub struct AdapterSpec {
     /// Network interfaces.
     #[serde(default)]
     pub net: Vec<String>,
+}
+
+impl AdapterSpec {
+    pub(super) fn check(&self) -> Result<(), HostError> {
+        check_driver(self.driver.as_deref())?;
+        check_nets(&self.net)
+    }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HostError, PciId, PcieLink, as_text, model};
+use super::{
+    HostError, LARGEST_FLASH, PciId, PcieLink, SMALLEST_FLASH, as_text, check_name, check_nets,
+    model,
+};
 use crate::identity::{Guid, Mac, Psid};
 use crate::lab::build::{Addresses, DeviceData, ImageSpec, Rom, RomKind, Security, Slot};
 use crate::lab::chip::{BootRule, ChipSpec, FunctionSpec, LinkSpec, VpdSpec};
@@ -167,7 +170,27 @@ pub struct FlashSpec {
     pub slot: Slot,
 }
 
+impl FunctionNames {
+    fn check(&self) -> Result<(), HostError> {
+        check_nets(&self.net)?;
+        let rdma = self.rdma.as_deref();
+        rdma.map_or(Ok(()), |name| check_name("RDMA device", name))
+    }
+}
+
 impl FirmwareSpec {
+    /// Its code could be in a flash of `flash` bytes, so that it can be built in memory.
+    pub(super) fn check(&self, what: &str, flash: u32) -> Result<(), HostError> {
+        if self.code_size <= u64::from(flash) {
+            return Ok(());
+        }
+        Err(HostError::CodeSize {
+            what: what.to_owned(),
+            size: self.code_size,
+            flash,
+        })
+    }
+
     /// An image of this firmware for a board.
     pub(super) fn image_spec(&self, model: &'static Model, psid: Psid) -> ImageSpec {
         let mut spec = ImageSpec::new(model, psid, self.version);
@@ -205,7 +228,19 @@ impl CardSpec {
                 count,
             });
         }
-        Ok(())
+        self.functions.iter().try_for_each(FunctionNames::check)?;
+        self.check_sizes()
+    }
+
+    fn check_sizes(&self) -> Result<(), HostError> {
+        let size = self.flash.size;
+        if !size.is_power_of_two() || !(SMALLEST_FLASH..=LARGEST_FLASH).contains(&size) {
+            return Err(HostError::FlashSize {
+                name: self.name.clone(),
+                size,
+            });
+        }
+        self.firmware.check(&format!("card `{}`", self.name), size)
     }
 
     /// The chip.
