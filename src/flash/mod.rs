@@ -4,6 +4,7 @@
 //! every way out says what state the card is in. One card, one burn at a time ([`lock`]).
 
 pub mod activation;
+pub mod backup;
 pub mod cancel;
 pub mod component;
 pub mod direct;

@@ -35,7 +35,7 @@ impl<'a> FirmwareFlash<'a> {
     /// # Errors
     /// [`FlashError::Register`] when the firmware has no such registers,
     /// [`FlashError::FirmwareRefuses`] when it keeps the flash to itself,
-    /// [`FlashError::UnknownPart`] and [`GatewayError::NoFlash`].
+    /// [`GatewayError::NoFlash`].
     pub fn open(
         registers: &'a dyn RegisterAccess,
         device: String,
@@ -54,9 +54,6 @@ impl<'a> FirmwareFlash<'a> {
         let Some(part) = Part::from_jedec(jedec, model) else {
             return Err(GatewayError::UnknownCapacity { device, jedec }.into());
         };
-        if part.name.is_none() {
-            return Err(FlashError::UnknownPart { device, jedec });
-        }
         Ok(Self {
             registers,
             device,
@@ -73,6 +70,17 @@ impl<'a> FirmwareFlash<'a> {
             address,
             len,
             size: self.size(),
+        })
+    }
+
+    /// Parts of no known family are read only.
+    fn check_part(&self) -> Result<(), FlashError> {
+        if self.part.name.is_some() {
+            return Ok(());
+        }
+        Err(FlashError::UnknownPart {
+            device: self.device.clone(),
+            jedec: self.part.jedec,
         })
     }
 
@@ -177,6 +185,7 @@ impl FlashAccess for FirmwareFlash<'_> {
     }
 
     fn erase(&self, address: u64, unit: EraseUnit) -> Result<(), FlashError> {
+        self.check_part()?;
         let size = unit.size();
         let request = Mfbe {
             four_byte_address: self.four_byte,
@@ -196,6 +205,7 @@ impl FlashAccess for FirmwareFlash<'_> {
     }
 
     fn program(&self, address: u64, bytes: &[u8]) -> Result<(), FlashError> {
+        self.check_part()?;
         self.address(address, bytes.len() as u64)?;
         for (at, page) in pages(address, bytes, BLOCK) {
             // whole dwords; ones around the bytes change nothing
@@ -385,13 +395,15 @@ mod tests {
     }
 
     #[test]
-    fn unknown_parts_are_refused_and_protection_is_told() {
+    fn unknown_parts_are_not_written_and_protection_is_told() {
         let firmware = Firmware {
             jedec: 0x18_6655,
             ..Firmware::default()
         };
+        let flash = open(&firmware).unwrap();
+        assert!(flash.read(0, 4).is_ok());
         assert!(matches!(
-            open(&firmware),
+            flash.program(0, &[0; 4]),
             Err(FlashError::UnknownPart {
                 jedec: 0x55_6618,
                 ..

@@ -1,7 +1,9 @@
 //! The device data of a card in recovery that has lost it: made anew from what its owner says
 //! (images-fs4 6.2, images-fs3 6 and 8). All else in the area is left erased; firmware fills it.
 
+use crate::access::EraseUnit;
 use crate::identity::Psid;
+use crate::image::Layout;
 use crate::image::crc::image_crc;
 use crate::model::{ImageFormat, Model};
 use crate::pci::MELLANOX;
@@ -106,6 +108,23 @@ pub(super) fn rebuild(
         entries: Vec::new(),
     };
     Ok(builder.fill(&places, start, &Contents::of(model, identity, psid, vpd)))
+}
+
+/// The device data in a backup of the whole flash: all from its lowest section to the end. `None`
+/// when the image in it names none.
+pub(super) fn saved(dump: &[u8], layout: &Layout) -> Option<DeviceArea> {
+    let sections = layout.sections.iter().filter(|section| section.absolute);
+    let lowest = sections
+        .map(|section| section.physical)
+        .chain(layout.dtoc)
+        .min()?;
+    let start = lowest - lowest % EraseUnit::SubSector.size();
+    let bytes = dump.get(usize::try_from(start).ok()?..)?;
+    Some(DeviceArea {
+        start,
+        runs: vec![(start, bytes.to_vec())],
+        entries: Vec::new(),
+    })
 }
 
 /// What the sections hold.

@@ -15,12 +15,42 @@ use super::facts::CardFacts;
 use super::found::{Found, Image};
 use super::identity::RecoveryIdentity;
 use super::overlay::Overlay;
-use super::prepare::Choices;
 use super::refusal::Refusal;
 use super::{fs2, fs3, place};
 
 /// Section type of VPD.
 const VPD_R0: u8 = 0xe3;
+
+/// What stands in for device data that cannot be read from the card.
+pub(super) enum Lost<'a> {
+    /// Nothing: such a card is refused.
+    Unknown,
+    /// What its owner says.
+    Told(RecoveryIdentity),
+    /// A backup of its flash, and the good image in it.
+    Saved(&'a [u8], &'a Image),
+}
+
+impl Lost<'_> {
+    fn told(&self) -> Result<RecoveryIdentity, Refusal> {
+        match self {
+            Self::Told(identity) => {
+                identity.check()?;
+                Ok(*identity)
+            }
+            Self::Unknown | Self::Saved(..) => Err(Refusal::NoIdentity),
+        }
+    }
+
+    /// A note for those who said what the card says itself.
+    fn unused(&self) -> Vec<String> {
+        let note = "the card's own GUIDs and MACs are readable and kept; those given are not used";
+        match self {
+            Self::Told(_) => vec![note.to_owned()],
+            Self::Unknown | Self::Saved(..) => Vec::new(),
+        }
+    }
+}
 
 /// What came of fitting.
 #[derive(Debug, Default)]
@@ -41,14 +71,12 @@ pub(super) fn fit(
     card: &CardFacts,
     (image, layout): (&mut Whole, &Layout),
     found: &Found,
-    choices: &Choices,
+    lost: &Lost<'_>,
 ) -> Result<Fitted, Fault> {
     let mut fitted = match card.model.format {
-        ImageFormat::Fs2 => fit_fs2(flash, (image, layout), found, choices)?,
-        ImageFormat::Fs3 => fit_fs3(flash, card, image, found, choices)?,
-        ImageFormat::Fs4 | ImageFormat::Fs5 => {
-            fit_fs4(flash, card, (image, layout), found, choices)?
-        }
+        ImageFormat::Fs2 => fit_fs2(flash, (image, layout), found, lost)?,
+        ImageFormat::Fs3 => fit_fs3(flash, card, image, found, lost)?,
+        ImageFormat::Fs4 | ImageFormat::Fs5 => fit_fs4(flash, card, (image, layout), found, lost)?,
     };
     let of_image = |image: &Image| image.info.psid.clone();
     let stored = found.kept.as_ref().and_then(of_image);
@@ -60,23 +88,11 @@ pub(super) fn fit(
     Ok(fitted)
 }
 
-/// The identity the user gave, for a card that has none. Of a card that has one it is not used.
-fn given(choices: &Choices) -> Result<RecoveryIdentity, Refusal> {
-    let identity = choices.identity.ok_or(Refusal::NoIdentity)?;
-    identity.check()?;
-    Ok(identity)
-}
-
-fn unused(choices: &Choices) -> Vec<String> {
-    let note = "the card's own GUIDs and MACs are readable and kept; those given are not used";
-    choices.identity.iter().map(|_| note.to_owned()).collect()
-}
-
 fn fit_fs2(
     flash: &dyn FlashAccess,
     (image, layout): (&mut Whole, &Layout),
     found: &Found,
-    choices: &Choices,
+    lost: &Lost<'_>,
 ) -> Result<Fitted, Fault> {
     let owner = found.owner();
     let owner = owner
@@ -95,10 +111,15 @@ fn fit_fs2(
     let vsd = owner.as_ref().and_then(|owner| owner.vsd.clone());
     let entries = match owner.and_then(|owner| owner.entries) {
         Some(entries) => {
-            fitted.notes = unused(choices);
+            fitted.notes = lost.unused();
             entries
         }
-        None => given(choices)?.fs2_entries(),
+        None => match lost {
+            Lost::Saved(dump, image) => fs2::Owner::read(dump, image)?
+                .entries
+                .ok_or(Refusal::NoIdentity)?,
+            _ => lost.told()?.fs2_entries(),
+        },
     };
     fs2::personalise(image, &entries, vsd.as_deref());
     let reserved = configuration.reserved(&of_card);
@@ -125,18 +146,24 @@ fn fit_fs3(
     card: &CardFacts,
     image: &mut Whole,
     found: &Found,
-    choices: &Choices,
+    lost: &Lost<'_>,
 ) -> Result<Fitted, Fault> {
     if let Some(owner) = found.owner() {
         let entries = fs3::device_entries(flash, owner)?;
         let mut notes = fs3::take_entries(image, &entries)?;
-        notes.extend(unused(choices));
+        notes.extend(lost.unused());
         return Ok(Fitted {
             notes,
             ..Fitted::default()
         });
     }
-    let area = rebuild(flash, card, image, choices, None)?;
+    let area = match lost {
+        Lost::Saved(dump, saved) => DeviceArea {
+            entries: fs3::device_entries(dump, saved)?,
+            ..device_area::saved(dump, &saved.layout).ok_or(Refusal::NoIdentity)?
+        },
+        _ => rebuild(flash, card, image, lost, None)?,
+    };
     let notes = fs3::take_entries(image, &area.entries)?;
     Ok(Fitted {
         area: Some(area),
@@ -151,7 +178,7 @@ fn fit_fs4(
     card: &CardFacts,
     (image, layout): (&Whole, &Layout),
     found: &Found,
-    choices: &Choices,
+    lost: &Lost<'_>,
 ) -> Result<Fitted, Fault> {
     let overlay = Overlay::new(&flash, place::runs(layout, &image.bytes));
     let seen = image::flash_image_at(&overlay, layout.start);
@@ -160,7 +187,7 @@ fn fit_fs4(
     if info.uids.is_some() && info.original_uids.is_some() {
         return Ok(Fitted {
             psid: factory,
-            notes: unused(choices),
+            notes: lost.unused(),
             ..Fitted::default()
         });
     }
@@ -172,10 +199,18 @@ fn fit_fs4(
             ..Fitted::default()
         });
     }
-    let vpd = readable_vpd(&overlay, &on_flash);
+    let area = match lost {
+        Lost::Saved(dump, saved) => {
+            device_area::saved(dump, &saved.layout).ok_or(Refusal::NoIdentity)?
+        }
+        _ => {
+            let vpd = readable_vpd(&overlay, &on_flash);
+            rebuild(flash, card, image, lost, vpd)?
+        }
+    };
     Ok(Fitted {
         psid: factory,
-        area: Some(rebuild(flash, card, image, choices, vpd)?),
+        area: Some(area),
         ..Fitted::default()
     })
 }
@@ -184,10 +219,10 @@ fn rebuild(
     flash: &dyn FlashAccess,
     card: &CardFacts,
     image: &Whole,
-    choices: &Choices,
+    lost: &Lost<'_>,
     vpd: Option<Vec<u8>>,
 ) -> Result<DeviceArea, Fault> {
-    let identity = given(choices)?;
+    let identity = lost.told()?;
     let psid = image.info.psid.as_ref().ok_or(Refusal::NoIdentity)?;
     Ok(device_area::rebuild(
         card.model,

@@ -1,9 +1,9 @@
 //! The direct burn: cxfw itself writes the flash, for cards whose firmware takes no image and for
 //! cards in recovery (burn 8, images-fs2 9, images-fs3 9, images-fs4 11).
 //!
-//! First the flash is looked at ([`found`]): which image boots and must go on booting, and what
-//! belongs to the card. The new image is fitted with that ([`device_data`]), verified where it will
-//! lie, and every change of the flash is planned ([`plan`]), in an order that leaves a bootable
+//! First the flash is looked at (`found`): which image boots and must go on booting, and what
+//! belongs to the card. The new image is fitted with that (`device_data`), verified where it will
+//! lie, and every change of the flash is planned ([`Plan`]), in an order that leaves a bootable
 //! image after each of them, whole or torn. Then the plan is carried out ([`execute()`]), each change
 //! read back before the next. A burn that was broken off anywhere is understood by the next one, which
 //! finishes it or starts over.
@@ -26,10 +26,12 @@ mod fs3;
 mod fs4;
 mod identity;
 mod overlay;
+mod owner;
 mod place;
 mod plan;
 mod prepare;
 mod refusal;
+mod restore;
 mod toc;
 mod way;
 
@@ -38,14 +40,17 @@ pub use error::{BurnError, Fault};
 pub use execute::{ChooseBoot, execute};
 pub use facts::CardFacts;
 pub use identity::RecoveryIdentity;
+pub use owner::Owner;
 pub use plan::{Action, Plan, Step};
 pub use prepare::{Choices, PsidChange, prepare};
 pub use refusal::Refusal;
+pub use restore::{OtherCard, prepare_restore};
 pub use way::{Route, Through};
 
 use std::time::Instant;
 
 use crate::access::{AccessError, Device, FlashAccess, FlashSemaphore, read_register};
+use crate::bytes::ByteSource;
 use crate::flash::activation::Activation;
 use crate::flash::cancel::Cancel;
 use crate::flash::ending::{Boots, Burned};
@@ -53,6 +58,8 @@ use crate::flash::lock::CardLock;
 use crate::progress::Sink;
 use crate::registers::Mfrl;
 use crate::registers::mfrl::TRIGGER_PCI_LINK;
+
+use way::Opened;
 
 /// How a burn is done. Needs the card's lock, so that none is done without.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +89,7 @@ impl<'a> BurnOptions<'a> {
 /// # Errors
 /// [`BurnError`]: the card could not be read, or image and card do not go together.
 pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
-    on_flash(device, options, |card, flash, route| {
+    on_flash(device, options.through, |card, flash, route| {
         prepare((flash, route), card, image, &options.choices)
             .map_err(|fault| unprepared(card, fault))
     })
@@ -99,10 +106,37 @@ pub fn burn(
     cancel: &Cancel,
     sink: &mut Sink<'_>,
 ) -> Result<Burned, BurnError> {
+    burn_planned(device, options, (cancel, sink), |card, flash| {
+        prepare(flash, card, image, &options.choices)
+    })
+}
+
+/// Puts the firmware of a backup back: the image that booted goes to the free slot, as any other
+/// does. Device data is written from it only where the card has none that can be read.
+///
+/// # Errors
+/// [`BurnError`]: as [`burn`], and [`Refusal::OtherCard`] and [`Refusal::NoBackup`].
+pub fn restore(
+    device: &Device,
+    (backup, other): (&[u8], OtherCard),
+    options: &BurnOptions<'_>,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<Burned, BurnError> {
+    burn_planned(device, options, (cancel, sink), |card, flash| {
+        prepare_restore(flash, card, (backup, other), &options.choices)
+    })
+}
+
+fn burn_planned(
+    device: &Device,
+    options: &BurnOptions<'_>,
+    (cancel, sink): (&Cancel, &mut Sink<'_>),
+    prepare: impl FnOnce(&CardFacts, (&dyn FlashAccess, Route)) -> Result<Plan, Fault>,
+) -> Result<Burned, BurnError> {
     let started = Instant::now();
-    let plan = on_flash(device, options, |card, flash, route| {
-        let plan = prepare((flash, route), card, image, &options.choices)
-            .map_err(|fault| unprepared(card, fault))?;
+    let plan = on_flash(device, options.through, |card, flash, route| {
+        let plan = prepare(card, (flash, route)).map_err(|fault| unprepared(card, fault))?;
         carry_out(device, (card, flash), &plan, cancel, sink)?;
         Ok(plan)
     })?;
@@ -129,11 +163,32 @@ fn carry_out(
     execute(flash, card.model.format, plan, &choose_boot, cancel, sink)
 }
 
-/// Reads the card, takes its flash and lets `job` work on it.
+/// Reads the card, takes its flash and lets `job` change it.
 fn on_flash<T>(
     device: &Device,
-    options: &BurnOptions<'_>,
+    through: Through,
     job: impl FnOnce(&CardFacts, &dyn FlashAccess, Route) -> Result<T, BurnError>,
+) -> Result<T, BurnError> {
+    with_opened(device, through, |card, opened| {
+        opened.change(|flash, route| job(card, flash, route).map_err(Stopped::Job))
+    })
+}
+
+/// Reads the card, takes its flash and lets `job` read it.
+pub(super) fn reading<T>(
+    device: &Device,
+    through: Through,
+    job: impl FnOnce(&CardFacts, &dyn ByteSource) -> Result<T, Fault>,
+) -> Result<T, BurnError> {
+    with_opened(device, through, |card, opened| {
+        Ok(job(card, opened.contents())?)
+    })
+}
+
+fn with_opened<T>(
+    device: &Device,
+    through: Through,
+    job: impl FnOnce(&CardFacts, &Opened<'_>) -> Result<T, Stopped>,
 ) -> Result<T, BurnError> {
     let card = CardFacts::read(device)
         .map_err(|fault| BurnError::before(Step::ReadCard, None, Boots::Old(None), fault))?;
@@ -141,11 +196,10 @@ fn on_flash<T>(
         |fault| BurnError::before(Step::OpenFlash, Some(Step::ReadCard), card.boots(), fault);
     fitness::card(&card).map_err(|refusal| opening(refusal.into()))?;
     let semaphore = take_semaphore(device).map_err(opening)?;
-    let opened = way::with_flash(device, &card, options.through, |flash, route| {
-        job(&card, flash, route).map_err(Stopped::Job)
-    });
+    let opened = Opened::open(device, &card, through).map_err(opening)?;
+    let outcome = job(&card, &opened);
     drop(semaphore);
-    opened.map_err(|stopped| match stopped {
+    outcome.map_err(|stopped| match stopped {
         Stopped::Job(error) => error,
         Stopped::Opening(fault) => opening(fault),
     })

@@ -4,7 +4,7 @@
 //! thought where it will be, and verified there again with the card's device data. Only what
 //! passes that is planned, and sizes, overlaps and the card's addresses are checked before.
 
-use crate::access::FlashAccess;
+use crate::access::{FlashAccess, FlashError};
 use crate::bytes::ReadError;
 use crate::flash::component;
 use crate::image::marker::{self, MARKER_SIZE, START_POSITIONS};
@@ -12,6 +12,7 @@ use crate::image::{self, Extent, ImageError, ImageInfo, Layout, Whole};
 use crate::model::ImageFormat;
 
 use super::device_area::DeviceArea;
+use super::device_data::Lost;
 use super::erase::{self, Taken};
 use super::error::Fault;
 use super::facts::CardFacts;
@@ -63,20 +64,28 @@ pub fn prepare(
         image::whole(image).map_err(|error| refused(component::Refusal::Invalid(error)))?;
     fitness::image(&whole, card)?;
     fs4::include_digests(&mut whole, card, &image)?;
-    prepare_whole((flash, route), card, whole, choices)
+    let lost = choices.identity.map_or(Lost::Unknown, Lost::Told);
+    prepare_whole((flash, route), card, whole, (choices, &lost))
 }
 
 fn refused(refusal: impl Into<Refusal>) -> Fault {
     Fault::Refused(refusal.into())
 }
 
-/// As [`prepare`], for an image that was verified already.
+/// As [`prepare`], for an image that was verified already. `lost` is where device data comes from
+/// when the card has none that can be read.
 pub(super) fn prepare_whole(
     (flash, route): (&dyn FlashAccess, Route),
     card: &CardFacts,
     mut image: Whole,
-    choices: &Choices,
+    (choices, lost): (&Choices, &Lost<'_>),
 ) -> Result<Plan, Fault> {
+    if flash.part().name.is_none() {
+        return Err(Fault::Flash(FlashError::UnknownPart {
+            device: card.model.long_name.to_owned(),
+            jedec: flash.part().jedec,
+        }));
+    }
     let incomplete = |what| refused(component::Refusal::Incomplete(what));
     let to = image.info.version.ok_or_else(|| incomplete("version"))?;
     let psid = image.info.psid.clone().ok_or_else(|| incomplete("PSID"))?;
@@ -91,7 +100,7 @@ pub(super) fn prepare_whole(
         notes.extend(fitness::rom_notes(&image.info, owner));
     }
     let layout = place::choose(&image, &found)?;
-    let device = device_data::fit(flash, card, (&mut image, &layout), &found, choices)?;
+    let device = device_data::fit(flash, card, (&mut image, &layout), &found, lost)?;
     let known = device.psid.as_ref();
     notes.extend(fitness::board(&psid, known, choices.psid_change)?);
     notes.extend(device.notes);

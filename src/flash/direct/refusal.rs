@@ -114,6 +114,20 @@ pub enum Refusal {
         /// The MAC.
         mac: u64,
     },
+    /// A backup of another card.
+    #[error("the backup is of {backup}, this is {card}")]
+    OtherCard {
+        /// This card.
+        card: String,
+        /// The card the backup was made of.
+        backup: String,
+    },
+    /// A file that is no backup of a flash like the card's.
+    #[error("the file is no backup of this card's flash: {reason}")]
+    NoBackup {
+        /// Why not.
+        reason: String,
+    },
     /// Something of the card would be lost.
     #[error("after the burn the card would have lost its {what}")]
     DeviceDataLost {
@@ -157,6 +171,8 @@ impl Refusal {
             Self::Attributes { .. } | Self::NoTableRoom { .. } => "device_table",
             Self::NoIdentity => "no_identity",
             Self::Multicast { .. } => "bad_mac",
+            Self::OtherCard { .. } => "other_card",
+            Self::NoBackup { .. } => "no_backup",
             Self::DeviceDataLost { .. } => "device_data_lost",
             Self::WouldNotBoot(_) => "would_not_boot",
             Self::Protected(_) => "write_protected",
@@ -191,6 +207,10 @@ impl Refusal {
             Self::NoIdentity => {
                 "give them with --guid and --mac; they are printed on the board's label"
             }
+            Self::OtherCard { .. } => {
+                "take the backup of this card; to put another card's firmware on it, burn the image"
+            }
+            Self::NoBackup { .. } => "take a file that `cxfw backup` wrote for this card",
             Self::Multicast { .. } => "take the MAC from the board's label",
             Self::DeviceDataLost { .. } | Self::WouldNotBoot(_) => {
                 "take a backup with `cxfw backup` and report this; nothing was written"

@@ -1,7 +1,9 @@
 //! How the flash is reached (burn 8.8): through the running firmware's flash registers, or past it
 //! through the flash gateway. One way is chosen and said; no other is tried when it fails.
 
-use crate::access::{Device, FirmwareFlash, FlashAccess, FlashError, GatewayError, RegisterAccess};
+use crate::access::gateway::Flash;
+use crate::access::{Device, FirmwareFlash, FlashAccess, GatewayError};
+use crate::bytes::ByteSource;
 
 use super::error::Fault;
 use super::facts::CardFacts;
@@ -55,51 +57,71 @@ impl std::fmt::Display for Route {
     }
 }
 
-/// Opens the flash and lets `job` work on it. The gateway, where it is taken, stays locked until
-/// `job` is done, whatever comes of it.
-pub(super) fn with_flash<T, E: From<Fault>>(
-    device: &Device,
-    card: &CardFacts,
-    through: Through,
-    job: impl FnOnce(&dyn FlashAccess, Route) -> Result<T, E>,
-) -> Result<T, E> {
-    let registers = device.registers().filter(|_| !card.recovery);
-    let (flash, route) = match (through, registers) {
-        (Through::Firmware, None) => return Err(Fault::NoFirmware.into()),
-        (Through::Firmware, Some(registers)) => {
-            return through_firmware(device, card, registers, job);
-        }
-        (Through::Gateway, Some(_)) => (
-            device.flash_past_firmware(card.model),
-            Route::GatewayPastFirmware,
-        ),
-        (Through::Auto, Some(registers)) => match device.flash(card.model) {
-            Err(GatewayError::FirmwareRuns { .. }) => {
-                return through_firmware(device, card, registers, job);
-            }
-            flash => (flash, Route::Gateway),
-        },
-        (Through::Auto | Through::Gateway, None) if card.recovery => {
-            (device.flash(card.model), Route::GatewayInRecovery)
-        }
-        (Through::Auto | Through::Gateway, None) => (device.flash(card.model), Route::Gateway),
-    };
-    let flash = flash.map_err(Fault::from)?;
-    let session = flash.session().map_err(Fault::from)?;
-    let outcome = job(&session, route);
-    if let Err(error) = session.finish() {
-        log::warn!("the flash gateway could not be given back: {error}");
-    }
-    outcome
+/// The flash, reached.
+pub(super) enum Opened<'d> {
+    /// Through the firmware.
+    Firmware(FirmwareFlash<'d>),
+    /// Through the gateway.
+    Gateway(Flash, Route),
 }
 
-fn through_firmware<T, E: From<Fault>>(
-    device: &Device,
-    card: &CardFacts,
-    registers: &dyn RegisterAccess,
-    job: impl FnOnce(&dyn FlashAccess, Route) -> Result<T, E>,
-) -> Result<T, E> {
-    let flash = FirmwareFlash::open(registers, device.name(), card.model)
-        .map_err(|error: FlashError| Fault::from(error))?;
-    job(&flash, Route::Firmware)
+impl<'d> Opened<'d> {
+    /// Chooses the way and opens the flash for reading.
+    pub(super) fn open(
+        device: &'d Device,
+        card: &CardFacts,
+        through: Through,
+    ) -> Result<Self, Fault> {
+        let registers = device.registers().filter(|_| !card.recovery);
+        let firmware = |registers| {
+            Ok(Self::Firmware(FirmwareFlash::open(
+                registers,
+                device.name(),
+                card.model,
+            )?))
+        };
+        let (flash, route) = match (through, registers) {
+            (Through::Firmware, None) => return Err(Fault::NoFirmware),
+            (Through::Firmware, Some(registers)) => return firmware(registers),
+            (Through::Gateway, Some(_)) => (
+                device.flash_past_firmware(card.model),
+                Route::GatewayPastFirmware,
+            ),
+            (Through::Auto, Some(registers)) => match device.flash(card.model) {
+                Err(GatewayError::FirmwareRuns { .. }) => return firmware(registers),
+                flash => (flash, Route::Gateway),
+            },
+            (Through::Auto | Through::Gateway, None) if card.recovery => {
+                (device.flash(card.model), Route::GatewayInRecovery)
+            }
+            (Through::Auto | Through::Gateway, None) => (device.flash(card.model), Route::Gateway),
+        };
+        Ok(Self::Gateway(flash?, route))
+    }
+
+    /// The contents.
+    pub(super) fn contents(&self) -> &dyn ByteSource {
+        match self {
+            Self::Firmware(flash) => flash,
+            Self::Gateway(flash, _) => flash,
+        }
+    }
+
+    /// Lets `job` change the flash. The gateway, where it is taken, stays locked until `job` is
+    /// done, whatever comes of it.
+    pub(super) fn change<T, E: From<Fault>>(
+        &self,
+        job: impl FnOnce(&dyn FlashAccess, Route) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (flash, route) = match self {
+            Self::Firmware(flash) => return job(flash, Route::Firmware),
+            Self::Gateway(flash, route) => (flash, *route),
+        };
+        let session = flash.session().map_err(Fault::from)?;
+        let outcome = job(&session, route);
+        if let Err(error) = session.finish() {
+            log::warn!("the flash gateway could not be given back: {error}");
+        }
+        outcome
+    }
 }

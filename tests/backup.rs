@@ -1,0 +1,332 @@
+//! The flash of a simulated card is saved to a file and put back.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test, a panic is the report of a failure"
+)]
+
+use std::path::Path;
+use std::time::Duration;
+
+use cxfw::access::Device;
+use cxfw::card::{self, Card, CardReport};
+use cxfw::flash::backup::{
+    Backup, BackupError, BackupOptions, Destination, OtherCard, restore, save,
+};
+use cxfw::flash::direct::{BurnError, BurnOptions, Through, burn};
+use cxfw::flash::lock::{self, CardLock};
+use cxfw::flash::{Burned, Cancel};
+use cxfw::lab::Lab;
+use cxfw::lab::build::{ImageSpec, build_image};
+use cxfw::lab::chip::Violations;
+use cxfw::lab::host::{CardSpec, HostSpec};
+use cxfw::pci;
+use cxfw::progress::{Event, Phase};
+use cxfw::version::FwVersion;
+
+const FLASH: u32 = 0x20_0000;
+const CARDS: [&str; 3] = ["cx3-10g", "cx4lx", "cx5-recovery"];
+
+/// A lab of one card with a small flash.
+struct Bench {
+    dir: tempfile::TempDir,
+    lab: Lab,
+    card: CardSpec,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        Self::with(name, |_| ())
+    }
+
+    fn with(name: &str, change: impl FnOnce(&mut CardSpec)) -> Self {
+        let mut host = HostSpec::default_host().unwrap();
+        host.cards.retain(|card| card.name == name);
+        host.adapters.clear();
+        host.offers.clear();
+        let card = &mut host.cards[0];
+        card.firmware.code_size = 0x2000;
+        card.flash.size = FLASH;
+        card.flash.slot_log2 = Some(19);
+        card.recovery = false;
+        change(card);
+        let card = card.clone();
+        let dir = tempfile::tempdir().unwrap();
+        let lab = Lab::create(&dir.path().join("lab"), &host).unwrap();
+        Self { dir, lab, card }
+    }
+
+    fn survey(&self) -> Card {
+        let cards = pci::enumerate(&self.lab.roots()).unwrap();
+        let mut cards = card::survey(&cards, &*self.lab.config_source(), &self.lab.roots());
+        cards.remove(0)
+    }
+
+    fn report(&self) -> CardReport {
+        self.survey().report
+    }
+
+    fn with_device<T>(&self, job: impl FnOnce(&Device, &CardLock) -> T) -> T {
+        let card = self.survey();
+        let key = lock::key(card.report.serial.as_deref(), &card.report.device);
+        let lock = CardLock::take(&self.lab.roots(), &key, Duration::ZERO).unwrap();
+        job(&card.device.unwrap(), &lock)
+    }
+
+    fn save(
+        &self,
+        destination: Destination<'_>,
+        cancel: &Cancel,
+        events: &mut Vec<Event>,
+    ) -> Result<Backup, Box<BackupError>> {
+        self.with_device(|device, lock| {
+            let options = BackupOptions {
+                lock,
+                through: Through::Auto,
+            };
+            save(device, &options, destination, cancel, &mut |event| {
+                events.push(event);
+            })
+            .map_err(Box::new)
+        })
+    }
+
+    fn save_here(&self) -> Backup {
+        let folder = Destination::Folder(self.dir.path());
+        self.save(folder, &Cancel::new(), &mut Vec::new()).unwrap()
+    }
+
+    fn restore(&self, file: &Path, other: OtherCard) -> Result<Burned, Box<BurnError>> {
+        let bytes = std::fs::read(file).unwrap();
+        self.with_device(|device, lock| {
+            let options = BurnOptions::under(lock);
+            let cancel = Cancel::new();
+            restore(device, (&bytes, other), &options, &cancel, &mut |_| ()).map_err(Box::new)
+        })
+    }
+
+    fn flash(&self) -> Vec<u8> {
+        let chip = self.lab.chip(&self.card.name).unwrap();
+        chip.read_flash(0, FLASH).unwrap()
+    }
+
+    /// Burns a newer firmware and restarts into it.
+    fn update(&self) {
+        let mut spec = self.card.image_spec().unwrap();
+        spec.version = FwVersion::new(spec.version.major, spec.version.minor + 1, 0);
+        spec.device = ImageSpec::new(spec.model, spec.psid.clone(), spec.version).device;
+        let image = build_image(&spec).unwrap();
+        self.with_device(|device, lock| {
+            let options = BurnOptions::under(lock);
+            burn(device, &image, &options, &Cancel::new(), &mut |_| ()).unwrap()
+        });
+        self.lab.reset().unwrap();
+    }
+
+    fn assert_well_behaved(&self) {
+        let chip = self.lab.chip(&self.card.name).unwrap();
+        assert_eq!(chip.violations(), Violations::default());
+    }
+}
+
+/// Files in a folder that are no lab.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "lab")
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_file_is_the_flash_and_is_named_by_what_it_holds() {
+    for name in CARDS {
+        let bench = Bench::new(name);
+        let mut events = Vec::new();
+        let folder = Destination::Folder(bench.dir.path());
+        let backup = bench.save(folder, &Cancel::new(), &mut events).unwrap();
+        assert!(
+            std::fs::read(&backup.path).unwrap() == bench.flash(),
+            "{name}"
+        );
+        assert!(backup.sound);
+        let file = backup.path.file_name().unwrap().to_str().unwrap();
+        let prefix = format!(
+            "{}_{}_{}_",
+            bench.card.psid, bench.card.firmware.version, bench.card.mac
+        );
+        assert!(file.starts_with(&prefix), "{file}");
+        assert_eq!(files(bench.dir.path()), [file]);
+        let ended = |phase| events.contains(&Event::PhaseDone { phase });
+        assert!(ended(Phase::Read) && ended(Phase::Verify));
+        bench.assert_well_behaved();
+    }
+}
+
+#[test]
+fn a_backup_put_back_gives_the_old_firmware_and_keeps_the_card() {
+    for name in CARDS {
+        let bench = Bench::new(name);
+        let before = bench.report();
+        let backup = bench.save_here();
+        bench.update();
+        assert_ne!(bench.report().firmware.stored, before.firmware.stored);
+        let burned = bench.restore(&backup.path, OtherCard::Refuse).unwrap();
+        assert_eq!(Some(burned.to), before.firmware.stored);
+        bench.lab.reset().unwrap();
+        let after = bench.report();
+        assert_eq!(after.firmware.stored, before.firmware.stored, "{name}");
+        assert_eq!(
+            (
+                after.base_mac,
+                after.port_macs,
+                after.base_guid,
+                after.port_guids
+            ),
+            (
+                before.base_mac,
+                before.port_macs,
+                before.base_guid,
+                before.port_guids
+            )
+        );
+        bench.assert_well_behaved();
+    }
+}
+
+#[test]
+fn another_cards_backup_is_refused_unless_told_and_never_takes_the_cards_addresses() {
+    for name in CARDS {
+        let theirs = Bench::with(name, |card| {
+            card.mac = "0002c9aabbcc".parse().unwrap();
+            card.guid = "0002c90300aabbcc".parse().unwrap();
+            card.firmware.version.minor += 5;
+        });
+        let backup = theirs.save_here();
+        let bench = Bench::new(name);
+        let before = bench.report();
+        let error = bench.restore(&backup.path, OtherCard::Refuse).unwrap_err();
+        assert_eq!(error.reason(), "other_card");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the backup is of the card with MAC 0002c9aabbcc, this is the card with MAC {}",
+                bench.card.mac
+            )
+        );
+        let burned = bench.restore(&backup.path, OtherCard::Allow).unwrap();
+        assert_eq!(burned.to, theirs.card.firmware.version);
+        bench.lab.reset().unwrap();
+        let after = bench.report();
+        assert_eq!(after.base_mac, before.base_mac, "{name}");
+        assert_eq!(after.port_macs, before.port_macs, "{name}");
+    }
+}
+
+#[test]
+fn a_blank_card_gets_its_addresses_back_from_its_backup() {
+    for name in CARDS {
+        let bench = Bench::new(name);
+        let before = bench.report();
+        let backup = bench.save_here();
+        let chip = bench.lab.chip(name).unwrap();
+        chip.write_flash(0, &vec![0xff; FLASH as usize]).unwrap();
+        bench.lab.reset().unwrap();
+        let error = bench.restore(&backup.path, OtherCard::Refuse).unwrap_err();
+        assert_eq!(
+            error.reason(),
+            "other_card",
+            "the card cannot say it is the one"
+        );
+        bench.restore(&backup.path, OtherCard::Allow).unwrap();
+        bench.lab.reset().unwrap();
+        let after = bench.report();
+        assert!(!after.recovery, "{name}");
+        assert_eq!(
+            (
+                after.psid,
+                after.base_mac,
+                after.port_macs,
+                after.base_guid,
+                after.port_guids
+            ),
+            (
+                before.psid,
+                before.base_mac,
+                before.port_macs,
+                before.base_guid,
+                before.port_guids
+            )
+        );
+        bench.assert_well_behaved();
+    }
+}
+
+#[test]
+fn files_that_are_no_backup_of_such_a_flash_are_refused() {
+    let bench = Bench::new("cx5-recovery");
+    let backup = bench.save_here();
+    let mut bytes = std::fs::read(&backup.path).unwrap();
+    let file = bench.dir.path().join("other.bin");
+    let refusal = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).unwrap();
+        bench
+            .restore(&file, OtherCard::Allow)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        refusal(&bytes[..0x10_0000]),
+        "the file is no backup of this card's flash: it has 0x100000 bytes, the flash 0x200000"
+    );
+    assert_eq!(
+        refusal(&vec![0xff; FLASH as usize]),
+        "the file is no backup of this card's flash: no good image for this chip is in it"
+    );
+    assert!(refusal(b"not a backup").contains("no backup"));
+    bytes[0x7900] ^= 1;
+    assert!(refusal(&bytes).starts_with("the image is not valid: "));
+}
+
+#[test]
+fn a_file_is_never_replaced_and_none_is_left_half_done() {
+    let bench = Bench::new("cx4lx");
+    let path = bench.dir.path().join("mine.bin");
+    std::fs::write(&path, "precious").unwrap();
+    let to = Destination::File(&path);
+    let error = bench.save(to, &Cancel::new(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error.reason(), "backup_exists");
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    let cancel = Cancel::new();
+    cancel.request();
+    let folder = Destination::Folder(bench.dir.path());
+    let error = bench.save(folder, &cancel, &mut Vec::new()).unwrap_err();
+    assert!(error.is_interrupted());
+    assert_eq!(files(bench.dir.path()), ["mine.bin"]);
+    let nowhere = Destination::Folder(Path::new("/nonexistent/folder"));
+    let error = bench.save(nowhere, &cancel, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().starts_with("cannot "), "{error}");
+}
+
+#[test]
+fn a_card_in_recovery_is_saved_as_it_is() {
+    let bench = Bench::with("cx5-recovery", |card| card.recovery = true);
+    let backup = bench.save_here();
+    assert!(!backup.sound);
+    assert_eq!(backup.owner.version, None);
+    assert_eq!(backup.owner.mac, Some(bench.card.mac));
+    assert!(std::fs::read(&backup.path).unwrap() == bench.flash());
+}
+
+#[test]
+fn secure_firmware_lets_nothing_be_read() {
+    let bench = Bench::new("cx6dx");
+    let folder = Destination::Folder(bench.dir.path());
+    let error = bench
+        .save(folder, &Cancel::new(), &mut Vec::new())
+        .unwrap_err();
+    assert_eq!(error.reason(), "secure_firmware");
+    assert!(files(bench.dir.path()).is_empty());
+}
