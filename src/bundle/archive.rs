@@ -130,7 +130,7 @@ impl Archive {
     /// # Errors
     /// [`Fault::LimitExceeded`] for a member above [`limits::IMAGE`], [`Fault::ZipCorrupt`].
     pub fn read(&self, member: &Member) -> Result<Content, Fault> {
-        match member.place {
+        let bytes = match member.place {
             Place::Listed(zip, number) => {
                 // A clone shares the directory and the bytes; reading needs a position of its own.
                 let mut zip = self.zips.get(zip).cloned().ok_or(Fault::EntryNotFound {
@@ -139,15 +139,16 @@ impl Archive {
                 })?;
                 let opened = listed(&mut zip, number)?;
                 match opened.stored(&self.content) {
-                    Some(stored) => Ok(stored),
-                    None => opened.inflate(),
+                    Some(stored) => stored,
+                    None => opened.inflate()?,
                 }
             }
             Place::Local(offset) => {
                 let bytes = self.content.as_slice().get(offset..).unwrap_or_default();
-                local(&mut Cursor::new(bytes))?.inflate()
+                local(&mut Cursor::new(bytes))?.inflate()?
             }
-        }
+        };
+        Ok(bytes.metered(self.content.meter()))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Bytes a container is read from: a mapped file, an inflated archive member, or a part of one.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::error::Fault;
 use super::map::Map;
+use super::meter::Meter;
 use crate::bytes::{ByteSource, ReadError};
 
 /// Shared read-only bytes; a clone or a part is another view of the same bytes.
@@ -14,6 +16,7 @@ use crate::bytes::{ByteSource, ReadError};
 pub struct Content {
     bytes: Bytes,
     range: Range<usize>,
+    meter: Meter,
 }
 
 #[derive(Debug, Clone)]
@@ -28,11 +31,38 @@ impl Content {
     /// # Errors
     /// As [`Map::open`].
     pub fn open(path: &Path) -> Result<Self, Fault> {
-        let map = Map::open(path)?;
-        Ok(Self {
+        Map::open(path).map(Self::mapped)
+    }
+
+    /// A file that is open already.
+    ///
+    /// # Errors
+    /// As [`Map::of_file`].
+    pub fn of_file(file: &File) -> Result<Self, Fault> {
+        Map::of_file(file).map(Self::mapped)
+    }
+
+    fn mapped(map: Map) -> Self {
+        Self {
             range: 0..map.as_slice().len(),
             bytes: Bytes::Mapped(Arc::new(map)),
-        })
+            meter: Meter::default(),
+        }
+    }
+
+    /// What is inflated of it is counted by `meter`.
+    #[must_use]
+    pub fn metered(self, meter: &Meter) -> Self {
+        Self {
+            meter: meter.clone(),
+            ..self
+        }
+    }
+
+    /// Counts what is inflated of it.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// The bytes.
@@ -58,6 +88,7 @@ impl Content {
         (end <= self.range.end).then(|| Self {
             bytes: self.bytes.clone(),
             range: start..end,
+            meter: self.meter.clone(),
         })
     }
 }
@@ -73,6 +104,7 @@ impl From<Vec<u8>> for Content {
         Self {
             range: 0..bytes.len(),
             bytes: Bytes::Owned(Arc::new(bytes)),
+            meter: Meter::default(),
         }
     }
 }

@@ -44,6 +44,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether it shows a version that may not be the image's own.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        self.versions.iter().any(|version| !version.trusted)
+    }
+
     /// The firmware version, if the container gives a trustworthy one.
     #[must_use]
     pub fn firmware(&self) -> Option<FwVersion> {

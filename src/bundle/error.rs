@@ -5,31 +5,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::limits::Limit;
+use crate::identity::Psid;
 use crate::image::ImageError;
 
 /// A fault, and the file it is in.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{}{}: {fault}", file.display(), member_suffix(member.as_ref()))]
+#[error("{}{}: {fault}", file.display(), self.inside())]
 pub struct BundleError {
     /// The file or folder.
     pub file: PathBuf,
     /// The member, where the file is an archive.
-    pub member: Option<String>,
+    pub member: Option<Box<str>>,
+    /// The board of the image, where only one image of the file is meant.
+    pub board: Option<Box<Psid>>,
     /// What is wrong. Part of this error's own text, so no `source` of it.
     pub fault: Fault,
 }
 
-fn member_suffix(member: Option<&String>) -> String {
-    member.map_or_else(String::new, |name| format!(" ({})", printable(name)))
-}
-
 impl BundleError {
+    /// Which member, which image.
+    fn inside(&self) -> String {
+        let member = self.member.as_deref().map(printable);
+        let parts = member
+            .into_iter()
+            .chain(self.board.as_ref().map(ToString::to_string));
+        in_parentheses(&parts.collect::<Vec<_>>().join(", "))
+    }
+
     /// `fault`, found in `file`.
     #[must_use]
     pub fn new(file: &Path, fault: Fault) -> Self {
         Self {
             file: file.to_owned(),
             member: None,
+            board: None,
             fault,
         }
     }
@@ -319,7 +328,7 @@ pub enum Fault {
         present: Vec<String>,
     },
     /// Zip: the archive or a member is damaged.
-    #[error("zip archive{}: {reason}", member_suffix(Some(member).filter(|m| !m.is_empty())))]
+    #[error("zip archive{}: {reason}", in_parentheses(&printable(member)))]
     ZipCorrupt {
         /// The member, empty for the archive itself.
         member: String,
@@ -458,6 +467,14 @@ fn exists(what: &str, names: &[String]) -> String {
 }
 
 /// `text` with everything that could drive a terminal replaced by `?`.
+fn in_parentheses(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(" ({text})")
+    }
+}
+
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
@@ -471,7 +488,7 @@ mod tests {
     #[test]
     fn an_error_names_the_file_and_the_member_without_control_characters() {
         let error = BundleError {
-            member: Some("a\x1b[2Jb.bin".to_owned()),
+            member: Some("a\x1b[2Jb.bin".into()),
             ..BundleError::new(Path::new("x.zip"), Fault::Empty)
         };
         assert_eq!(error.to_string(), "x.zip (a?[2Jb.bin): the file is empty");

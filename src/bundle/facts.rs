@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::entry::{ComponentVersion, Entry};
-use super::error::Fault;
+use super::error::{BundleError, Fault};
 use crate::bytes::ByteSource;
 use crate::identity::Psid;
 use crate::image::{self, ImageInfo};
@@ -75,6 +75,28 @@ pub fn versions(info: &ImageInfo) -> Vec<ComponentVersion> {
 }
 
 impl Entry {
+    /// What the image in `bytes`, taken from this place, says of itself. It must be for the board
+    /// it is listed under.
+    ///
+    /// # Errors
+    /// [`Fault::Image`], [`Fault::WrongBoard`], with the place.
+    pub fn describe(&self, bytes: &[u8]) -> Result<ImageInfo, BundleError> {
+        read(&bytes)
+            .and_then(|info| for_board(self.psid.as_ref(), info))
+            .map_err(|fault| self.error(fault))
+    }
+
+    /// `fault`, found in this image.
+    #[must_use]
+    pub fn error(&self, fault: Fault) -> BundleError {
+        BundleError {
+            file: self.file.clone(),
+            member: self.member.as_deref().map(Box::from),
+            board: self.psid.clone().map(Box::new),
+            fault,
+        }
+    }
+
     /// Takes in what the image says: its versions replace the container's, the rest only fills
     /// what the container left open.
     pub(super) fn take_in(&mut self, info: &ImageInfo) {

@@ -1,14 +1,16 @@
 //! Folders of firmware: every file that is firmware by its content, one bad file never hiding the
 //! others (bundles 1.13, 5.4).
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use super::content::Content;
 use super::error::{BundleError, Fault};
 use super::limits;
+use super::meter::Meter;
 use super::name::FileName;
-use super::signature::{self, Signature};
+use super::signature::Signature;
 use super::{Bundle, Members, Options, Subfolders};
 
 /// What was found in a folder.
@@ -20,6 +22,13 @@ pub struct Folder {
     pub problems: Vec<BundleError>,
     /// Files that are something else.
     pub skipped: Vec<Skipped>,
+}
+
+/// What one file of the folder is.
+enum Finding {
+    Bundle(Box<Bundle>),
+    Problem(BundleError),
+    Skipped(Skipped),
 }
 
 /// A file that was passed over.
@@ -36,11 +45,12 @@ impl Folder {
     /// folders are not.
     ///
     /// An archive in a folder gives all its images: a folder is searched by board, so there is
-    /// nobody to ask which member is meant.
+    /// nobody to ask which member is meant. Files are read in parallel, each once; `meter` counts
+    /// what is inflated of them.
     ///
     /// # Errors
     /// The folder itself cannot be read, or has more entries than [`limits::FOLDER`].
-    pub fn read(path: &Path, options: &Options) -> Result<Self, BundleError> {
+    pub fn read(path: &Path, options: &Options, meter: &Meter) -> Result<Self, BundleError> {
         let mut paths = Vec::new();
         let mut folder = Self::default();
         let mut left = limits::FOLDER.allowed;
@@ -60,54 +70,82 @@ impl Folder {
             }
         }
         paths.sort();
-        for file in paths {
-            folder.look_at(file, options);
+        for finding in in_parallel(&paths, |file| look_at(file, meter)) {
+            match finding {
+                Finding::Bundle(bundle) => folder.bundles.push(*bundle),
+                Finding::Problem(error) => folder.problems.push(error),
+                Finding::Skipped(skipped) => folder.skipped.push(skipped),
+            }
         }
         Ok(folder)
     }
+}
 
-    /// Opens one file if it is firmware.
-    fn look_at(&mut self, file: PathBuf, options: &Options) {
-        let signature = match signature_of(&file) {
-            Ok(signature) => signature,
-            Err(fault) => {
-                self.problems.push(BundleError::new(&file, fault));
-                return;
-            }
-        };
+/// Opens one file if it is firmware.
+fn look_at(file: &Path, meter: &Meter) -> Finding {
+    let content = match Content::open(file) {
+        Ok(content) => content.metered(meter),
+        Err(Fault::Empty) => return no_firmware(file, "an empty file".to_owned()),
+        Err(fault @ Fault::LimitExceeded { .. }) => {
+            return no_firmware(file, format!("too large: {fault}"));
+        }
+        Err(fault) => return Finding::Problem(BundleError::new(file, fault)),
+    };
+    match Signature::of(content.as_slice()) {
         // A program may carry a bundle, but looking for it means reading all of it: such a file
         // has to be named itself.
-        let found = match signature {
-            Some(Signature::Program) => "a program, not looked into".to_owned(),
-            Some(Signature::Other(_) | Signature::Short | Signature::Unknown) | None => {
-                signature.map_or_else(|| "an empty file".to_owned(), |other| other.to_string())
-            }
-            Some(_) => {
-                let options = Options {
-                    members: Members::All,
-                    ..options.clone()
-                };
-                match Bundle::open_with(&file, &options) {
-                    Ok(bundle) => self.bundles.push(bundle),
-                    Err(error) if error.class() == "no_firmware" => self.skipped.push(Skipped {
-                        file,
-                        found: error.fault.to_string(),
-                    }),
-                    Err(error) => self.problems.push(error),
-                }
-                return;
-            }
-        };
-        // The name decides nothing but whether somebody expects firmware here.
-        let name = file.file_name().map(|name| name.to_string_lossy());
-        if name.is_some_and(|name| FileName::parse(&name).is_some()) {
-            let found = format!("named like firmware, but the file is {found}");
-            self.problems
-                .push(BundleError::new(&file, Fault::NoFirmware { found }));
-        } else {
-            self.skipped.push(Skipped { file, found });
+        Signature::Program => no_firmware(file, "a program, not looked into".to_owned()),
+        found @ (Signature::Other(_) | Signature::Short | Signature::Unknown) => {
+            no_firmware(file, found.to_string())
         }
+        _ => match Bundle::of_content(file, content, &Members::All) {
+            Ok(bundle) => Finding::Bundle(Box::new(bundle)),
+            Err(error) if error.class() == "no_firmware" => Finding::Skipped(Skipped {
+                file: file.to_owned(),
+                found: error.fault.to_string(),
+            }),
+            Err(error) => Finding::Problem(error),
+        },
     }
+}
+
+/// A file that is something else. Its name decides nothing but whether somebody expects firmware
+/// here.
+fn no_firmware(file: &Path, found: String) -> Finding {
+    let name = file.file_name().map(|name| name.to_string_lossy());
+    if name.is_some_and(|name| FileName::parse(&name).is_some()) {
+        let found = format!("named like firmware, but the file is {found}");
+        return Finding::Problem(BundleError::new(file, Fault::NoFirmware { found }));
+    }
+    let file = file.to_owned();
+    Finding::Skipped(Skipped { file, found })
+}
+
+/// Does `job` with every item on as many threads as there are cores; the results in the items'
+/// order.
+fn in_parallel<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(items.len()));
+    let work = || {
+        while let Some((index, item)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            items.get(index).map(|item| (index, item))
+        } {
+            let result = job(item);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((index, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..cores.min(items.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|&(index, _)| index);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// An entry of a folder: a regular file or a folder, everything else is left out.
@@ -146,13 +184,38 @@ fn sort_out(found: Vec<Found>, files: &mut Vec<PathBuf>, folders: &mut Vec<PathB
     }
 }
 
-/// The signature by the first bytes of a file; `None` for an empty one.
-fn signature_of(file: &Path) -> Result<Option<Signature>, Fault> {
-    let mut head = Vec::new();
-    File::open(file)
-        .map_err(Fault::io("open"))?
-        .take(signature::LENGTH as u64)
-        .read_to_end(&mut head)
-        .map_err(Fault::io("read"))?;
-    Ok((!head.is_empty()).then(|| Signature::of(&head)))
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn every_item_is_done_once_and_results_keep_the_order() {
+        let counts: Vec<AtomicUsize> = (0..500).map(|_| AtomicUsize::new(0)).collect();
+        let items: Vec<usize> = (0..500).collect();
+        let results = in_parallel(&items, |&item| {
+            counts[item].fetch_add(1, Ordering::Relaxed);
+            item * 2
+        });
+        assert_eq!(
+            results,
+            items.iter().map(|item| item * 2).collect::<Vec<_>>()
+        );
+        assert!(
+            counts
+                .iter()
+                .all(|count| count.load(Ordering::Relaxed) == 1)
+        );
+        assert!(in_parallel(&[], |_: &()| ()).is_empty());
+    }
+
+    #[test]
+    fn items_are_done_at_the_same_time() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Nobody passes the barrier before every core is at it.
+        let barrier = Barrier::new(cores);
+        let items = vec![(); cores];
+        assert_eq!(in_parallel(&items, |()| barrier.wait()).len(), cores);
+    }
 }

@@ -19,6 +19,8 @@ const GIB: u64 = 1 << 30;
 
 /// A file that is opened at all, in bytes.
 pub const FILE: Limit = limit("size of a file in bytes", 16 * GIB);
+/// What comes through a pipe and has to be kept on disk meanwhile, in bytes.
+pub const STREAM: Limit = limit("size of standard input in bytes", 4 * GIB);
 /// MFA v1: the inflated MAP section, in bytes.
 pub const PLAIN_MAP: Limit = limit("inflated MAP section in bytes", 16 * MIB);
 /// MFA v1: the inflated TOC section, in bytes.

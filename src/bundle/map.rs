@@ -26,8 +26,19 @@ impl Map {
         {
             return Err(Fault::NotAFile);
         }
-        let file = File::open(path).map_err(Fault::io("open"))?;
-        let size = file.metadata().map_err(Fault::io("read"))?.len();
+        Self::of_file(&File::open(path).map_err(Fault::io("open"))?)
+    }
+
+    /// Maps an open file.
+    ///
+    /// # Errors
+    /// As [`Map::open`].
+    pub fn of_file(file: &File) -> Result<Self, Fault> {
+        let metadata = file.metadata().map_err(Fault::io("read"))?;
+        if !metadata.is_file() {
+            return Err(Fault::NotAFile);
+        }
+        let size = metadata.len();
         if size == 0 {
             return Err(Fault::Empty);
         }
@@ -40,7 +51,7 @@ impl Map {
                       they are verified. Cutting the file short meanwhile ends the process by a \
                       signal, which a burn survives by design"
         )]
-        let map = unsafe { Mmap::map(&file) }.map_err(Fault::io("map"))?;
+        let map = unsafe { Mmap::map(file) }.map_err(Fault::io("map"))?;
         Ok(Self(map))
     }
 

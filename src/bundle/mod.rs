@@ -8,7 +8,8 @@
 //!
 //! What they share: [`content`] the bytes they are read from, [`map`] a file in memory,
 //! [`signature`] what a file is, [`limits`] what it may ask for, [`error`] what is wrong with it,
-//! [`xz`] compressed sections, [`facts`] what an image says, [`name`] what a file's name says.
+//! [`xz`] compressed sections, [`meter`] how far reading them is, [`facts`] what an image says,
+//! [`name`] what a file's name says.
 
 pub mod archive;
 pub mod content;
@@ -20,6 +21,7 @@ pub mod folder;
 pub mod kind;
 pub mod limits;
 pub mod map;
+pub mod meter;
 pub mod mfa;
 pub mod mfa2;
 pub mod name;
@@ -29,6 +31,8 @@ pub mod signature;
 pub mod single;
 pub mod xz;
 
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +41,7 @@ pub use entry::{ComponentVersion, Entry};
 pub use error::{BundleError, Fault};
 pub use folder::Skipped;
 pub use kind::{Kind, Members, Options, Subfolders};
+pub use meter::Meter;
 pub use name::FileName;
 
 use crate::identity::Psid;
@@ -59,6 +64,7 @@ pub struct Bundle {
     warnings: Vec<String>,
     problems: Vec<BundleError>,
     skipped: Vec<Skipped>,
+    meter: Meter,
 }
 
 impl Bundle {
@@ -77,14 +83,29 @@ impl Bundle {
     /// # Errors
     /// As [`Bundle::open`].
     pub fn open_with(path: &Path, options: &Options) -> Result<Self, BundleError> {
-        let mut bundle = if path.is_dir() {
-            Self::folder(path, options)?
-        } else {
-            Self::file(path, &options.members).map_err(|fault| BundleError::new(path, fault))?
-        };
+        if path.is_dir() {
+            return Self::folder(path, options);
+        }
+        let content = Content::open(path).map_err(|fault| BundleError::new(path, fault))?;
+        Self::of_content(path, content, &options.members)
+    }
+
+    /// As [`Bundle::open_with`] for a file that is open already; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`].
+    pub fn of_file(name: &Path, file: &File, options: &Options) -> Result<Self, BundleError> {
+        let content = Content::of_file(file).map_err(|fault| BundleError::new(name, fault))?;
+        Self::of_content(name, content, &options.members)
+    }
+
+    /// Opens the file with these contents.
+    fn of_content(path: &Path, content: Content, members: &Members) -> Result<Self, BundleError> {
+        let mut bundle =
+            Self::file(path, content, members).map_err(|fault| BundleError::new(path, fault))?;
         // A file nothing in which is of use is an error, not a bundle with a problem.
         let useless = bundle.entries.is_empty() || bundle.kind == Kind::Image;
-        if useless && bundle.kind != Kind::Folder && !bundle.problems.is_empty() {
+        if useless && !bundle.problems.is_empty() {
             return Err(bundle.problems.swap_remove(0));
         }
         Ok(bundle)
@@ -179,6 +200,72 @@ impl Bundle {
         Ok(())
     }
 
+    /// As [`Bundle::read_each`] for these entries only: containers without any of them are left
+    /// alone, and of a container with a single one no more is read than that needs.
+    ///
+    /// # Errors
+    /// As [`Bundle::read`]; the first ends it.
+    pub fn read_these(
+        &self,
+        wanted: &BTreeSet<usize>,
+        mut visit: impl FnMut(&Entry, &[u8]),
+    ) -> Result<(), BundleError> {
+        let mut wanted: Vec<usize> = wanted.iter().copied().collect();
+        while let Some(&index) = wanted.first() {
+            let (number, _) = self.numbers(index)?;
+            // Entries of one part follow each other.
+            let next = wanted.iter().position(|&index| {
+                self.places
+                    .get(index)
+                    .is_some_and(|&(part, _)| part != number)
+            });
+            let later = wanted.split_off(next.unwrap_or(wanted.len()));
+            self.read_of_part(number, &wanted, &mut visit)?;
+            wanted = later;
+        }
+        Ok(())
+    }
+
+    /// The images at `wanted`, all of part `number`.
+    fn read_of_part(
+        &self,
+        number: usize,
+        wanted: &[usize],
+        visit: &mut impl FnMut(&Entry, &[u8]),
+    ) -> Result<(), BundleError> {
+        if let &[index] = wanted {
+            let bytes = self.read(index)?;
+            if let Some(entry) = self.entries.get(index) {
+                visit(entry, &bytes);
+            }
+            return Ok(());
+        }
+        let first = self.places.partition_point(|&(part, _)| part < number);
+        let Some(part) = self.parts.get(number) else {
+            return Ok(());
+        };
+        part.with(|single| {
+            single.read_each(|inner, bytes| {
+                let index = first + inner;
+                if let Some(entry) = self.entries.get(index).filter(|_| wanted.contains(&index)) {
+                    visit(entry, bytes);
+                }
+            })
+        })
+    }
+
+    /// Counts the bytes inflated for this bundle, for whoever shows how far a job is.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Bytes that one pass over all images inflates, where that can be told beforehand.
+    #[must_use]
+    pub fn inflated_size(&self) -> Option<u64> {
+        self.parts.iter().map(Part::inflated_size).sum()
+    }
+
     /// What the image at `index` says of itself. It must be for the board it is listed under.
     ///
     /// # Errors
@@ -239,13 +326,23 @@ impl Bundle {
     }
 
     fn place(&self, index: usize) -> Result<(&Part, usize), BundleError> {
-        let place = self.places.get(index);
-        place
-            .and_then(|&(part, inner)| Some((self.parts.get(part)?, inner)))
-            .ok_or_else(|| {
-                let count = self.entries.len();
-                BundleError::new(&self.path, Fault::EntryNotFound { index, count })
-            })
+        let (number, inner) = self.numbers(index)?;
+        let part = self
+            .parts
+            .get(number)
+            .ok_or_else(|| self.not_found(index))?;
+        Ok((part, inner))
+    }
+
+    /// Number of the part an entry is in, and its index there.
+    fn numbers(&self, index: usize) -> Result<(usize, usize), BundleError> {
+        let place = self.places.get(index).copied();
+        place.ok_or_else(|| self.not_found(index))
+    }
+
+    fn not_found(&self, index: usize) -> BundleError {
+        let count = self.entries.len();
+        BundleError::new(&self.path, Fault::EntryNotFound { index, count })
     }
 }
 
@@ -261,17 +358,19 @@ impl Bundle {
             warnings: Vec::new(),
             problems: Vec::new(),
             skipped: Vec::new(),
+            meter: Meter::default(),
         }
     }
 
-    fn file(path: &Path, members: &Members) -> Result<Self, Fault> {
-        let content = Content::open(path)?;
+    fn file(path: &Path, content: Content, members: &Members) -> Result<Self, Fault> {
+        let meter = content.meter().clone();
         let (kind, archive) = match Signature::of(content.as_slice()) {
             Signature::Zip => (Kind::Zip, Archive::zip(content)?),
             Signature::Program => (Kind::SelfExtractor, extractor::open(content)?),
             signature => {
                 let single = Single::parse(content, signature)?;
                 let mut bundle = Self::empty(path, single.kind());
+                bundle.meter = meter;
                 bundle.add(Part::File {
                     path: path.to_owned(),
                     single: Box::new(single),
@@ -280,6 +379,7 @@ impl Bundle {
             }
         };
         let mut bundle = Self::empty(path, kind);
+        bundle.meter = meter;
         let members = choose(archive.members(), members)?;
         let archive = Arc::new(archive);
         for member in members {
@@ -293,8 +393,8 @@ impl Bundle {
     }
 
     fn folder(path: &Path, options: &Options) -> Result<Self, BundleError> {
-        let folder = Folder::read(path, options)?;
         let mut bundle = Self::empty(path, Kind::Folder);
+        let folder = Folder::read(path, options, &bundle.meter)?;
         bundle.problems = folder.problems;
         for file in folder.bundles {
             bundle.absorb(file);

@@ -1,15 +1,58 @@
-//! What the name of a firmware file says (bundles 4.1, 4.2).
+//! What the name of a firmware file says (bundles 4.1, 4.2), and the name an extracted image gets
+//! (bundles 1.13).
 //!
 //! A name is a hint for people and for choosing downloads; it never decides what a file is or what
 //! gets burned.
 
+use super::entry::Entry;
 use crate::identity::Psid;
+use crate::image::ImageInfo;
 use crate::version::FwVersion;
 
 /// Extensions of firmware files, the longest that fits counts.
 const EXTENSIONS: &[&str] = &["bin.zip", "tar.gz", "fwpkg", "mfa2", "tgz", "bin", "mfa"];
 /// Expansion ROMs a name can list.
 const ROM_KINDS: &[&str] = &["FlexBoot", "UEFI", "PXE", "CLP", "NVME", "FCODE"];
+
+/// Longest name that is given, in bytes.
+const LONGEST: usize = 200;
+/// Ends every name that is given.
+const BIN: &str = ".bin";
+
+/// The name for an image that was taken out of a container and says `info` of itself:
+/// `fw-ConnectX4LX-rel-14.32.1010-MCX4121A-ACA_Ax-PXE-3.6.0502.bin`. A board without part number is
+/// called by its PSID.
+///
+/// Text from outside becomes part of the name, so letters, digits, `.`, `_`, `+` and `-` are kept,
+/// everything else is `_`, and the whole has at most 200 bytes.
+#[must_use]
+pub fn for_image(entry: &Entry, info: Option<&ImageInfo>) -> String {
+    let model = info.and_then(ImageInfo::model);
+    let firmware = entry.versions.iter().find(|version| version.kind == "FW");
+    let version = info
+        .and_then(|info| info.version.map(|version| version.to_string()))
+        .or_else(|| firmware.map(|version| version.text.clone()));
+    let filled = |text: &&str| !text.is_empty();
+    let board = entry.part_number.as_deref();
+    let board = board.or_else(|| info.map(|info| info.part_number.as_str()).filter(filled));
+    let board = board.or_else(|| entry.psid.as_ref().map(Psid::as_str));
+    let mut name = format!(
+        "fw-{}-rel-{}-{}",
+        model.map_or("X", |model| model.name),
+        version.as_deref().unwrap_or("unknown"),
+        board.unwrap_or("unknown"),
+    );
+    for rom in info.into_iter().flat_map(|info| &info.roms) {
+        name.push_str(&format!("-{}-{}", rom.kind, rom.version_text()));
+    }
+    let keep = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    let mut name: String = name
+        .chars()
+        .map(|c| if keep(c) { c } else { '_' })
+        .collect();
+    name.truncate(LONGEST - BIN.len());
+    name + BIN
+}
 
 /// The parts of a firmware file's name.
 #[derive(Debug, Clone, PartialEq, Eq)]

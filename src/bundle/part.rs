@@ -47,6 +47,15 @@ impl Part {
         result.map_err(|fault| self.error(fault))
     }
 
+    /// Bytes that one pass over its images inflates, where that can be told beforehand.
+    #[must_use]
+    pub fn inflated_size(&self) -> Option<u64> {
+        match self {
+            Self::File { single, .. } => single.inflated_size(),
+            Self::Member { .. } => None,
+        }
+    }
+
     /// The file it is, or is in.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -68,7 +77,8 @@ impl Part {
     pub fn error(&self, fault: Fault) -> BundleError {
         BundleError {
             file: self.path().to_owned(),
-            member: self.member().map(str::to_owned),
+            member: self.member().map(Box::from),
+            board: None,
             fault,
         }
     }

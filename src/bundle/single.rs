@@ -225,6 +225,16 @@ impl Single {
         Ok(())
     }
 
+    /// Bytes that one pass over all images inflates, where that can be told beforehand.
+    #[must_use]
+    pub fn inflated_size(&self) -> Option<u64> {
+        match &self.container {
+            Container::Image(_) | Container::Pldm(_) => Some(0),
+            Container::Mfa(_) => None,
+            Container::Mfa2(package) => Some(package.header().block_plain),
+        }
+    }
+
     /// Makes the checks that opening leaves out: those of compressed blocks.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{Board, Piece, Section};
+use crate::bundle::content::Content;
 use crate::bundle::error::Fault;
 use crate::bundle::limits;
 use crate::bundle::xz::Inflater;
@@ -16,16 +17,16 @@ const SECTION: &str = "DATA";
 /// # Errors
 /// [`Fault::LimitExceeded`], [`Fault::DataOutOfRange`], [`Fault::Decompression`].
 pub fn join(
-    bytes: &[u8],
+    content: &Content,
     section: &Section,
     pieces: &[&Piece],
     board: &str,
 ) -> Result<Vec<u8>, Fault> {
     let total = pieces.iter().map(|piece| u64::from(piece.size)).sum();
     let total = usize::try_from(limits::IMAGE.check(total)?).unwrap_or(usize::MAX);
-    let stored = section.stored(bytes);
+    let stored = section.stored(content.as_slice());
     if section.compressed {
-        return inflated(stored, pieces, total, board);
+        return inflated((stored, content), pieces, total, board);
     }
     let mut image = Vec::with_capacity(total);
     for piece in pieces {
@@ -38,9 +39,11 @@ pub fn join(
 ///
 /// # Errors
 /// [`Fault::Decompression`], [`Fault::LimitExceeded`].
-pub fn verify(bytes: &[u8], section: &Section) -> Result<(), Fault> {
+pub fn verify(content: &Content, section: &Section) -> Result<(), Fault> {
     if section.compressed {
-        Inflater::new(SECTION, section.stored(bytes))?.finish()?;
+        Inflater::new(SECTION, section.stored(content.as_slice()))?
+            .metered(content.meter())
+            .finish()?;
     }
     Ok(())
 }
@@ -54,12 +57,12 @@ pub type Wanted<'a> = (usize, &'a Piece, &'a Board);
 /// # Errors
 /// As [`join`].
 pub fn walk<'a>(
-    bytes: &[u8],
+    content: &Content,
     section: &Section,
     mut wanted: Vec<Wanted<'a>>,
     visit: &mut impl FnMut(usize, &[u8]),
 ) -> Result<Vec<Wanted<'a>>, Fault> {
-    let stored = section.stored(bytes);
+    let stored = section.stored(content.as_slice());
     if !section.compressed {
         for (index, piece, board) in wanted {
             limits::IMAGE.check(u64::from(piece.size))?;
@@ -68,7 +71,7 @@ pub fn walk<'a>(
         return Ok(Vec::new());
     }
     wanted.sort_by_key(|(_, piece, _)| (piece.offset, piece.size));
-    let mut inflater = Inflater::new(SECTION, stored)?;
+    let mut inflater = Inflater::new(SECTION, stored)?.metered(content.meter());
     let mut left = Vec::new();
     let mut last: Option<(&Piece, Vec<u8>)> = None;
     for (index, piece, board) in wanted {
@@ -118,7 +121,12 @@ fn out_of_range(piece: &Piece, board: &str, available: u64) -> Fault {
 /// The pieces of a compressed section, read in order of their offsets in one forward pass from the
 /// block the first is in to the end of the block the last is in; each lands at its place in the
 /// image. Pieces that overlap in the section start another pass.
-fn inflated(stored: &[u8], pieces: &[&Piece], total: usize, board: &str) -> Result<Vec<u8>, Fault> {
+fn inflated(
+    (stored, content): (&[u8], &Content),
+    pieces: &[&Piece],
+    total: usize,
+    board: &str,
+) -> Result<Vec<u8>, Fault> {
     let blocks = index::blocks(SECTION, stored)?;
     let plain_size = blocks.last().map_or(0, |block| block.plain.end);
     let places = places(pieces, plain_size, board)?;
@@ -138,10 +146,11 @@ fn inflated(stored: &[u8], pieces: &[&Piece], total: usize, board: &str) -> Resu
     limits::PLAIN.check(end - start)?;
 
     let mut image = vec![0; total];
-    let mut inflater = Inflater::of_blocks(SECTION, stored, &blocks)?;
+    let open = || Ok(Inflater::of_blocks(SECTION, stored, &blocks)?.metered(content.meter()));
+    let mut inflater = open()?;
     for place in &places {
         if place.start < start + inflater.produced() {
-            inflater = Inflater::of_blocks(SECTION, stored, &blocks)?;
+            inflater = open()?;
         }
         inflater.skip(place.start - start - inflater.produced())?;
         inflater.read_exact(image.get_mut(place.image.clone()).unwrap_or_default())?;

@@ -182,7 +182,7 @@ impl Archive {
                 present: board.images.iter().map(ToString::to_string).collect(),
             });
         }
-        data::join(self.content.as_slice(), &self.data, &pieces, &board.label())
+        data::join(&self.content, &self.data, &pieces, &board.label())
     }
 
     /// Every image of type firmware as an entry: one for each board and selector tag. `Entry::index`
@@ -211,13 +211,12 @@ impl Archive {
                 _ => in_pieces.push((entry.index, pieces, board)),
             }
         }
-        let bytes = self.content.as_slice();
-        let left = data::walk(bytes, &self.data, in_one_piece, &mut visit)?;
+        let left = data::walk(&self.content, &self.data, in_one_piece, &mut visit)?;
         let left = left
             .into_iter()
             .map(|(index, piece, board)| (index, vec![piece], board));
         for (index, pieces, board) in left.chain(in_pieces) {
-            let image = data::join(bytes, &self.data, &pieces, &board.label())?;
+            let image = data::join(&self.content, &self.data, &pieces, &board.label())?;
             visit(index, &image);
         }
         Ok(())
@@ -228,7 +227,7 @@ impl Archive {
     /// # Errors
     /// [`Fault::Decompression`], [`Fault::LimitExceeded`].
     pub fn verify(&self) -> Result<(), Fault> {
-        data::verify(self.content.as_slice(), &self.data)
+        data::verify(&self.content, &self.data)
     }
 
     /// The pieces of an image in order: of each run of alternatives (a group) the first that fits.

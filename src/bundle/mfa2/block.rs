@@ -2,6 +2,7 @@
 
 use super::descriptors::{COMPONENT_MAGIC, Component};
 use crate::bundle::error::Fault;
+use crate::bundle::meter::Meter;
 use crate::bundle::xz::Inflater;
 
 /// Inflates the block once, hands each component without its magic to `visit` in the order of
@@ -16,11 +17,12 @@ use crate::bundle::xz::Inflater;
 pub fn walk(
     stored: &[u8],
     plain_size: u64,
+    meter: &Meter,
     mut wanted: Vec<(usize, &Component)>,
     mut visit: impl FnMut(usize, Vec<u8>),
 ) -> Result<(), Fault> {
     wanted.sort_by_key(|(_, component)| component.offset);
-    let mut block = Inflater::new("components block", stored)?;
+    let mut block = Inflater::new("components block", stored)?.metered(meter);
     for (index, component) in wanted {
         let distance = component.offset.checked_sub(block.produced());
         block.skip(distance.ok_or(Fault::BadComponentDescriptor {

@@ -188,6 +188,7 @@ impl Package {
         block::walk(
             stored.unwrap_or_default(),
             self.header.block_plain,
+            self.content.meter(),
             wanted,
             visit,
         )

@@ -7,6 +7,7 @@ use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
 use super::error::Fault;
 use super::limits;
+use super::meter::Meter;
 use index::Block;
 
 /// What the decoder needs beside its dictionary, generously: tables and block headers.
@@ -27,6 +28,7 @@ pub struct Inflater<'a> {
     /// stream header and some of the blocks.
     input: [&'a [u8]; 2],
     ended: bool,
+    meter: Meter,
 }
 
 impl std::fmt::Debug for Inflater<'_> {
@@ -74,7 +76,17 @@ impl<'a> Inflater<'a> {
             decoder,
             input,
             ended: false,
+            meter: Meter::default(),
         })
+    }
+
+    /// Counts what is produced with `meter`.
+    #[must_use]
+    pub fn metered(self, meter: &Meter) -> Self {
+        Self {
+            meter: meter.clone(),
+            ..self
+        }
     }
 
     /// Plain bytes produced so far.
@@ -100,6 +112,7 @@ impl<'a> Inflater<'a> {
             }
             let got = self.decoder.total_out() - before.1;
             if got > 0 {
+                self.meter.advance(got);
                 return Ok(usize::try_from(got).unwrap_or(usize::MAX));
             }
         }
