@@ -42,6 +42,9 @@ pub enum CliError {
         /// The file, and the image in it.
         place: String,
     },
+    /// Standard input was asked for, and is a terminal.
+    #[error("standard input is a terminal, not a firmware file")]
+    NothingOnInput,
     /// A folder was given where a file belongs.
     #[error("{}: is a directory", path.display())]
     Directory {
@@ -175,14 +178,14 @@ pub enum CliError {
         present: Vec<String>,
     },
     /// Several images for the board, and none is the newest.
-    #[error("{}: {count} images for {psid}", file.display())]
+    #[error("{}: {} images for {psid}: {}", file.display(), hits.len(), some_of(hits))]
     SeveralInBundle {
         /// The bundle.
         file: PathBuf,
         /// The board.
         psid: String,
-        /// How many.
-        count: usize,
+        /// Each by member, tag and version.
+        hits: Vec<String>,
     },
     /// A text that is no PSID.
     #[error("`{text}` is not a PSID (1 to 32 printable characters, such as MT_2420110034)")]
@@ -216,6 +219,7 @@ impl CliError {
             | Self::NoTerminalForLock
             | Self::Format { .. }
             | Self::NotAPsid { .. }
+            | Self::NothingOnInput
             | Self::NoCommand { .. } => Exit::Usage,
             Self::Unmatched { .. } | Self::LockInUse { .. } | Self::LockKept { .. } => {
                 Exit::Refused
@@ -237,6 +241,7 @@ impl CliError {
             Self::Bundle(error) => error.class(),
             Self::Image { .. } => "bad_image",
             Self::Changed { .. } => "file_changed",
+            Self::NothingOnInput => "no_input",
             Self::Directory { .. } => "is_directory",
             Self::NotADirectory { .. } => "not_a_directory",
             Self::Damaged { .. } => "damaged",
@@ -297,6 +302,7 @@ impl Hint for CliError {
                     path.display()
                 ));
             }
+            Self::NothingOnInput => "pipe or redirect a file into it, or name the file",
             Self::NotADirectory { .. } => "name a folder, or a file with --image",
             Self::Damaged { .. } => {
                 "fetch these files once more or take them out of the folder; one of them may hold the newest firmware"
@@ -317,11 +323,9 @@ impl Hint for CliError {
             Self::NoTerminal { .. } => "look at the plan with --dry-run, then run again with --yes",
             Self::Format { .. } => "use --format text or --format json",
             Self::NotInBundle { present, .. } => {
-                return Some(format!("there are images for {}", present.join(", ")));
+                return Some(format!("there are images for {}", some_of(present)));
             }
-            Self::SeveralInBundle { .. } => {
-                "look at them with `cxfw list`, and choose one with --tag"
-            }
+            Self::SeveralInBundle { .. } => "choose one with --tag or --member",
             Self::Unmatched { .. } => {
                 "the PSID names the board, and only an image for that very board goes on a card"
             }

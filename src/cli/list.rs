@@ -8,16 +8,26 @@ use clap::Args;
 use super::error::CliError;
 use super::exit::Exit;
 use super::settings::{Format, Settings};
-use crate::bundle::{Bundle, Entry};
+use super::source;
+use crate::bundle::{Bundle, Entry, Members, Options, Subfolders};
 use crate::report::json::ListedFile;
+use crate::report::waiting::Waiting;
 use crate::report::{json, list};
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Bundles, images, or folders of them
+    /// Bundles, images, or folders of them; `-` for standard input
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
+
+    /// Read versions from the images where the bundle does not tell them for certain (inflates it)
+    #[arg(long)]
+    deep: bool,
+
+    /// Look into folders inside a folder
+    #[arg(short, long)]
+    recursive: bool,
 }
 
 impl ListArgs {
@@ -29,16 +39,21 @@ impl ListArgs {
         settings.no_xml("list")?;
         let mut bundles = Vec::new();
         let mut failures = Vec::new();
+        let waiting = Waiting::new(settings.progress);
         for path in &self.paths {
-            match Bundle::open(path) {
+            match source::open(path, &self.options()) {
                 Ok(mut bundle) => {
-                    bundle.deep_versions();
-                    failures.extend(problems(&bundle));
+                    if self.deep {
+                        waiting.reading(&bundle);
+                        bundle.deep_versions();
+                    }
+                    failures.extend(bundle.problems().iter().cloned().map(CliError::from));
                     bundles.push(bundle);
                 }
-                Err(error) => failures.push(error.into()),
+                Err(error) => failures.push(error),
             }
         }
+        drop(waiting);
         print(settings, &bundles, &failures)?;
         Ok(if failures.is_empty() {
             Exit::Done
@@ -46,33 +61,29 @@ impl ListArgs {
             Exit::Failed
         })
     }
-}
 
-/// Files of a folder, or images, that cannot be used; the others are listed all the same.
-fn problems(bundle: &Bundle) -> Option<CliError> {
-    let problems = bundle.problems();
-    (!problems.is_empty()).then(|| CliError::Damaged {
-        path: bundle.path().to_owned(),
-        problems: problems.iter().map(ToString::to_string).collect(),
-    })
+    fn options(&self) -> Options {
+        let subfolders = if self.recursive {
+            Subfolders::Read
+        } else {
+            Subfolders::Ignore
+        };
+        Options {
+            subfolders,
+            members: Members::All,
+        }
+    }
 }
 
 fn print(settings: &Settings, bundles: &[Bundle], failures: &[CliError]) -> Result<(), CliError> {
     let mut out = BufWriter::new(io::stdout().lock());
     if settings.format == Format::Json {
-        let files: Vec<ListedFile<'_>> = bundles
-            .iter()
-            .map(|bundle| ListedFile {
-                file: bundle.path().display().to_string(),
-                kind: bundle.kind().to_string(),
-                entries: bundle.entries(),
-            })
-            .collect();
+        let files: Vec<ListedFile<'_>> = bundles.iter().map(ListedFile::of).collect();
         let problems: Vec<_> = failures.iter().map(CliError::problem).collect();
         json::list(&mut out, &files, &problems)?;
     } else if !bundles.is_empty() {
         let entries: Vec<&Entry> = bundles.iter().flat_map(Bundle::entries).collect();
-        list::table(&mut out, &entries)?;
+        list::tables(&mut out, &entries)?;
     }
     out.flush()?;
     for error in failures {

@@ -22,6 +22,7 @@ mod queue;
 mod release_lock;
 pub mod settings;
 pub mod source;
+pub mod standard_input;
 pub mod update;
 pub mod usage;
 pub mod verify;

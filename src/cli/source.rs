@@ -4,14 +4,15 @@
 //! Only images for boards that are there are taken out and read; what is planned with is what the
 //! image says of itself, and what is burned is checked to be the same bytes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::error::CliError;
 use super::settings::SourceChoice;
-use crate::bundle::{Bundle, BundleError, Entry, facts};
+use super::standard_input;
+use crate::bundle::{Bundle, BundleError, Entry, Options};
 use crate::card::CardReport;
 use crate::identity::Psid;
 use crate::image;
@@ -94,35 +95,57 @@ impl Source {
                 .iter()
                 .filter_map(|entry| entry.psid.clone());
             offers.boards.extend(filed);
-            for entry in on_offer(bundle.entries(), &boards) {
-                let offer = read(bundle, entry)?;
+            for (entry, offer) in read(bundle, &on_offer(bundle.entries(), &boards))? {
                 // A bare image tells its board only here.
                 offers.boards.extend(offer.psid().cloned());
                 if offer.psid().is_some_and(|psid| boards.contains(psid)) {
                     offers.offers.push(offer);
-                    offers.places.push((index, entry.index));
+                    offers.places.push((index, entry));
                 }
             }
         }
         Ok(offers)
     }
 
-    /// The bytes of an offer, verified as a whole. They must still be the ones it was made from.
+    /// The bytes of these offers, verified as a whole; a package is inflated once for all of them.
+    /// They must still be the ones the offers were made from.
     ///
     /// # Errors
     /// [`CliError::Changed`], or what is wrong with container or image.
-    pub fn image(&self, offers: &Offers, index: usize) -> Result<Vec<u8>, CliError> {
-        let offer = &offers.offers[index];
-        let (bundle, entry) = offers.places[index];
-        let bytes = self.bundles[bundle].read(entry)?;
-        let place = offer.place();
-        if Some(Sha256::digest(&bytes).into()) != offer.digest {
-            return Err(CliError::Changed { place });
+    pub fn images(
+        &self,
+        offers: &Offers,
+        wanted: &BTreeSet<usize>,
+    ) -> Result<BTreeMap<usize, Vec<u8>>, CliError> {
+        let mut images = BTreeMap::new();
+        for (number, bundle) in self.bundles.iter().enumerate() {
+            let here = wanted
+                .iter()
+                .filter(|&&index| offers.places[index].0 == number);
+            let by_entry: BTreeMap<usize, usize> =
+                here.map(|&index| (offers.places[index].1, index)).collect();
+            bundle.read_these(&by_entry.keys().copied().collect(), |entry, bytes| {
+                if let Some(&index) = by_entry.get(&entry.index) {
+                    images.insert(index, bytes.to_vec());
+                }
+            })?;
         }
-        match image::verify(&bytes).failure {
-            None => Ok(bytes),
-            Some(source) => Err(CliError::Image { place, source }),
+        for (&index, bytes) in &images {
+            check(&offers.offers[index], bytes)?;
         }
+        Ok(images)
+    }
+}
+
+/// Checks that `bytes` are what the offer was made from, and good.
+fn check(offer: &Offer, bytes: &[u8]) -> Result<(), CliError> {
+    let place = offer.place();
+    if Some(Sha256::digest(bytes).into()) != offer.digest {
+        return Err(CliError::Changed { place });
+    }
+    match image::verify(bytes).failure {
+        None => Ok(()),
+        Some(source) => Err(CliError::Image { place, source }),
     }
 }
 
@@ -136,8 +159,30 @@ pub fn open_file(path: &Path) -> Result<Bundle, CliError> {
             path: path.to_owned(),
         });
     }
-    let bundle = Bundle::open(path)?;
-    warn(&bundle);
+    whole(open(path, &Options::default())?)
+}
+
+/// Opens a file, a folder, or what comes through standard input; damaged parts of it are its
+/// problems.
+///
+/// # Errors
+/// Naming the file.
+pub fn open(path: &Path, options: &Options) -> Result<Bundle, CliError> {
+    let bundle = if path.as_os_str() == standard_input::DASH {
+        Bundle::of_file(
+            Path::new(standard_input::NAME),
+            &standard_input::file()?,
+            options,
+        )?
+    } else {
+        Bundle::open_with(path, options)?
+    };
+    for warning in bundle.warnings() {
+        log::warn!("{}: {warning}", bundle.path().display());
+    }
+    for skipped in bundle.skipped() {
+        log::info!("{}: passed over, {}", skipped.file.display(), skipped.found);
+    }
     Ok(bundle)
 }
 
@@ -149,24 +194,18 @@ fn open_folder(path: &Path) -> Result<Bundle, CliError> {
             path: path.to_owned(),
         });
     }
-    let bundle = Bundle::open(path)?;
-    if !bundle.problems().is_empty() {
-        return Err(CliError::Damaged {
-            path: path.to_owned(),
-            problems: bundle.problems().iter().map(ToString::to_string).collect(),
-        });
-    }
-    warn(&bundle);
-    Ok(bundle)
+    whole(open(path, &Options::default())?)
 }
 
-fn warn(bundle: &Bundle) {
-    for warning in bundle.warnings() {
-        log::warn!("{}: {warning}", bundle.path().display());
+/// A bundle all of which can be used.
+fn whole(bundle: Bundle) -> Result<Bundle, CliError> {
+    if bundle.problems().is_empty() {
+        return Ok(bundle);
     }
-    for skipped in bundle.skipped() {
-        log::info!("{}: passed over, {}", skipped.file.display(), skipped.found);
-    }
+    Err(CliError::Damaged {
+        path: bundle.path().to_owned(),
+        problems: bundle.problems().iter().map(ToString::to_string).collect(),
+    })
 }
 
 fn names(files: &[PathBuf]) -> String {
@@ -187,16 +226,23 @@ fn on_offer<'a>(entries: &'a [Entry], boards: &BTreeSet<&Psid>) -> Vec<&'a Entry
         .collect()
 }
 
-fn read(bundle: &Bundle, entry: &Entry) -> Result<Offer, CliError> {
-    let bytes = bundle.read(entry.index)?;
-    let info = facts::read(&bytes)
-        .and_then(|info| facts::for_board(entry.psid.as_ref(), info))
-        .map_err(|fault| BundleError::new(&entry.file, fault))?;
+/// The images of `entries` with the index of each; the bundle is inflated once for all of them.
+fn read(bundle: &Bundle, entries: &[&Entry]) -> Result<Vec<(usize, Offer)>, CliError> {
+    let wanted = entries.iter().map(|entry| entry.index).collect();
+    let mut offers = BTreeMap::new();
+    bundle.read_these(&wanted, |entry, bytes| {
+        offers.insert(entry.index, offer(entry, bytes));
+    })?;
+    let offers = offers.into_iter();
+    offers.map(|(index, offer)| Ok((index, offer?))).collect()
+}
+
+fn offer(entry: &Entry, bytes: &[u8]) -> Result<Offer, BundleError> {
     Ok(Offer {
         file: entry.file.clone(),
         member: entry.member.clone(),
-        digest: Some(Sha256::digest(&bytes).into()),
-        facts: Facts::Image(Box::new(info)),
+        digest: Some(Sha256::digest(bytes).into()),
+        facts: Facts::Image(Box::new(entry.describe(bytes)?)),
         provenance: None,
     })
 }

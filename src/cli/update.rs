@@ -1,5 +1,6 @@
 //! `cxfw update`: plan, show, ask, burn, verify, and report card by card.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum, value_parser};
@@ -105,8 +106,8 @@ pub(super) struct Run<'a> {
     offers: &'a Offers,
     policy: &'a Policy,
     pub(super) views: &'a [CardView<'a>],
-    /// Bytes of the image for each card that is to be burned.
-    images: Vec<Option<Vec<u8>>>,
+    /// Bytes of every image that is to be burned, by its offer.
+    images: BTreeMap<usize, Vec<u8>>,
     /// The source has nothing for any of the cards.
     unmatched: Option<CliError>,
 }
@@ -138,7 +139,7 @@ impl UpdateArgs {
             offers: &offers,
             policy: &policy,
             views: &CardView::all(&survey.reports, &decisions, &offers.offers),
-            images: images(&source, &offers, &decisions)?,
+            images: source.images(&offers, &due(&decisions))?,
             unmatched: unmatched(&source, &offers, &survey, &decisions),
         };
         run.go()
@@ -159,19 +160,15 @@ impl UpdateArgs {
     }
 }
 
-/// Reads and verifies, before anything is asked or written, every image that would be burned.
-fn images(
-    source: &Source,
-    offers: &Offers,
-    decisions: &[Decision],
-) -> Result<Vec<Option<Vec<u8>>>, CliError> {
-    decisions
-        .iter()
-        .map(|decision| match (decision.action, decision.offer) {
-            (Action::Burn, Some(offer)) => source.image(offers, offer).map(Some),
-            _ => Ok(None),
-        })
-        .collect()
+/// The offers that would be burned: all of them are read and verified before anything is asked or
+/// written.
+fn due(decisions: &[Decision]) -> BTreeSet<usize> {
+    decisions.iter().filter_map(to_burn).collect()
+}
+
+/// The offer a card is to be burned with.
+fn to_burn(decision: &Decision) -> Option<usize> {
+    decision.offer.filter(|_| decision.action == Action::Burn)
 }
 
 /// A source that was given for these cards and has nothing for any of them: files that were named,
@@ -231,7 +228,10 @@ impl Run<'_> {
     }
 
     fn due(&self) -> usize {
-        self.images.iter().flatten().count()
+        let views = self.views.iter();
+        views
+            .filter(|view| to_burn(view.decision).is_some())
+            .count()
     }
 
     /// Asks, once for all cards, unless there is nothing to ask.
@@ -247,11 +247,12 @@ impl Run<'_> {
 
     /// The burn of the card at `index`, if it is due.
     pub(super) fn job(&self, index: usize) -> Option<Job<'_>> {
+        let offer = to_burn(self.views[index].decision)?;
         Some(Job {
             card: &self.survey.cards[index],
             offers: &self.offers.offers,
-            offer: self.views[index].decision.offer?,
-            image: self.images[index].as_deref()?,
+            offer,
+            image: self.images.get(&offer)?,
             policy: self.policy,
             method: self.args.method.backend(),
             busy_handle: if self.args.release_stale_lock {

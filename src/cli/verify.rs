@@ -9,16 +9,17 @@ use clap::Args;
 use super::error::CliError;
 use super::exit::Exit;
 use super::settings::{Format, Settings};
-use super::source;
-use crate::bundle::{Bundle, Content, Fault, Kind};
+use super::{source, standard_input};
+use crate::bundle::{Bundle, Content, Entry, Fault, Kind, Members, Options, facts};
 use crate::image::{self, Verification};
-use crate::report::json::{self, VerifiedFile};
+use crate::report::json::{self, VerifiedFile, VerifiedImage};
+use crate::report::waiting::Waiting;
 use crate::report::{flint, list};
 
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Bundles and images
+    /// Bundles, images, or folders of them; `-` for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -33,14 +34,16 @@ impl VerifyArgs {
         let mut out = BufWriter::new(io::stdout().lock());
         let mut files = Vec::new();
         for path in &self.files {
-            let (file, error) = check(path);
+            let waiting = Waiting::new(settings.progress);
+            let (file, errors) = check(path, &waiting);
+            drop(waiting);
             if settings.format == Format::Text {
-                for (psid, verification) in &file.images {
-                    list::heading(&mut out, &file.file, psid.as_deref())?;
-                    out.write_all(flint::verification(verification).as_bytes())?;
+                for image in &file.images {
+                    list::heading(&mut out, &image.place)?;
+                    out.write_all(flint::verification(&image.verification).as_bytes())?;
                 }
                 out.flush()?;
-                if let Some(error) = &error {
+                for error in &errors {
                     super::tell(settings, error);
                 }
             }
@@ -56,54 +59,89 @@ impl VerifyArgs {
 }
 
 /// Checks the container and every image in it.
-fn check(path: &Path) -> (VerifiedFile, Option<CliError>) {
-    let mut file = VerifiedFile {
-        file: path.display().to_string(),
-        kind: None,
-        problem: None,
-        images: Vec::new(),
+fn check(path: &Path, waiting: &Waiting) -> (VerifiedFile, Vec<CliError>) {
+    let mut file = VerifiedFile::new(path);
+    let options = Options {
+        members: Members::All,
+        ..Options::default()
     };
-    let error = match source::open_file(path) {
+    let errors = match source::open(path, &options) {
         Ok(bundle) => {
+            waiting.reading(&bundle);
             file.kind = Some(bundle.kind().to_string());
-            check_images(&bundle, &mut file).err()
+            check_images(&bundle, &mut file)
         }
         Err(error) => match damaged_image(path, &error) {
             Some(verification) => {
                 file.kind = Some(Kind::Image.to_string());
-                file.images.push((None, verification));
-                None
+                file.images.push(VerifiedImage {
+                    place: file.file.clone(),
+                    psid: None,
+                    verification,
+                });
+                Vec::new()
             }
-            None => Some(error),
+            None => vec![error],
         },
     };
-    file.problem = error.as_ref().map(CliError::problem);
-    (file, error)
+    file.problems = errors.iter().map(CliError::problem).collect();
+    (file, errors)
 }
 
 /// A bare image that is too damaged to be a bundle: its lines say where.
 fn damaged_image(path: &Path, error: &CliError) -> Option<Verification> {
     match error {
         CliError::Bundle(error) if matches!(error.fault, Fault::Image(_)) => {
-            let bare = error.member.is_none().then(|| Content::open(path).ok())??;
+            let is_file = path.as_os_str() != standard_input::DASH && error.member.is_none();
+            let bare = is_file.then(|| Content::open(path).ok())??;
             Some(image::verify(bare.as_slice()))
         }
         _ => None,
     }
 }
 
-/// One pass over the container makes its checks and those of its images.
-fn check_images(bundle: &Bundle, file: &mut VerifiedFile) -> Result<(), CliError> {
+/// One pass over the container makes its checks and those of its images. Returns what is wrong
+/// beside the images' own failures.
+fn check_images(bundle: &Bundle, file: &mut VerifiedFile) -> Vec<CliError> {
     let mut images = BTreeMap::new();
-    bundle.read_each(|entry, bytes| {
-        if entry.other.is_none() {
-            let board = match bundle.kind() {
-                Kind::Image => None,
-                _ => entry.psid.as_ref().map(ToString::to_string),
-            };
-            images.insert(entry.index, (board, image::verify(bytes)));
+    let mut misfiled = Vec::new();
+    let walked = bundle.read_each(|entry, bytes| {
+        if entry.other.is_some() {
+            return;
         }
-    })?;
+        let verification = image::verify(bytes);
+        if let Some(info) = verification.info.clone().filter(|_| verification.passed())
+            && let Err(fault) = facts::for_board(entry.psid.as_ref(), info)
+        {
+            misfiled.push(entry.error(fault).into());
+        }
+        let image = VerifiedImage {
+            place: place(bundle, entry),
+            psid: entry.psid.as_ref().map(ToString::to_string),
+            verification,
+        };
+        images.insert(entry.index, image);
+    });
     file.images.extend(images.into_values());
-    Ok(())
+    // An image that could not even be described shows that in its lines.
+    let of_container = |fault: &Fault| !matches!(fault, Fault::Image(_));
+    let problems = bundle.problems().iter();
+    let problems = problems.filter(|problem| of_container(&problem.fault));
+    let problems = problems.cloned().map(CliError::from);
+    let walked = walked.err().map(CliError::from);
+    problems.chain(misfiled).chain(walked).collect()
+}
+
+/// How the lines of an image are announced: file, member, board; a bare image is its file.
+fn place(bundle: &Bundle, entry: &Entry) -> String {
+    let file = entry.file.display();
+    let bare = bundle.kind() == Kind::Image;
+    let board = entry.psid.as_ref().map(ToString::to_string);
+    let inside = entry.member.clone().into_iter().chain(board);
+    let inside: Vec<String> = inside.filter(|_| !bare).collect();
+    if inside.is_empty() {
+        file.to_string()
+    } else {
+        format!("{file} ({})", inside.join(", "))
+    }
 }

@@ -21,6 +21,7 @@ pub mod summary;
 mod tests;
 pub mod text;
 mod versions;
+pub mod waiting;
 pub mod xml;
 
 pub use outcome::{Ending, Outcome};

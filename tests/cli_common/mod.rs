@@ -14,8 +14,9 @@ pub mod schema;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use cxfw::lab::host::{BridgeSpec, HostSpec};
@@ -152,6 +153,27 @@ pub fn run<S: AsRef<OsStr>>(args: &[S]) -> Ran {
     finish(command)
 }
 
+/// Runs the program without a lab in this folder.
+pub fn run_in<S: AsRef<OsStr>>(folder: &Path, args: &[S]) -> Ran {
+    let mut command = program();
+    command.args(args).current_dir(folder);
+    finish(command)
+}
+
+/// Runs the program without a lab, `input` coming through a pipe.
+pub fn run_with_input<S: AsRef<OsStr>>(args: &[S], input: &[u8]) -> Ran {
+    let mut command = program();
+    command.args(args);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that refuses its arguments reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    read(&child.wait_with_output().unwrap())
+}
+
 fn lab_option(beside: &Path) -> String {
     format!("--lab={}", beside.join("lab").display())
 }
@@ -163,11 +185,15 @@ fn program() -> Command {
 }
 
 fn finish(mut command: Command) -> Ran {
-    let output = command.output().unwrap();
+    read(&command.output().unwrap())
+}
+
+fn read(output: &Output) -> Ran {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     Ran {
         code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
     }
 }
 

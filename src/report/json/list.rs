@@ -1,11 +1,12 @@
 //! The contents of bundles in JSON.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::{Problem, write};
-use crate::bundle::Entry;
+use crate::bundle::{Bundle, Entry};
 
 /// One listed file.
 #[derive(Debug)]
@@ -16,6 +17,21 @@ pub struct ListedFile<'a> {
     pub kind: String,
     /// What is in it.
     pub entries: &'a [Entry],
+    /// Oddities that do not make it unusable.
+    pub warnings: &'a [String],
+}
+
+impl<'a> ListedFile<'a> {
+    /// All of `bundle`.
+    #[must_use]
+    pub fn of(bundle: &'a Bundle) -> Self {
+        Self {
+            file: bundle.path().display().to_string(),
+            kind: bundle.kind().to_string(),
+            entries: bundle.entries(),
+            warnings: bundle.warnings(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -23,10 +39,12 @@ struct FileFields<'a> {
     file: &'a str,
     kind: &'a str,
     entries: Vec<EntryFields<'a>>,
+    warnings: &'a [String],
 }
 
 #[derive(Serialize)]
 struct EntryFields<'a> {
+    file: String,
     psid: Option<&'a str>,
     part_number: Option<&'a str>,
     description: Option<&'a str>,
@@ -34,6 +52,7 @@ struct EntryFields<'a> {
     tag: Option<&'a str>,
     versions: Vec<VersionFields<'a>>,
     size: Option<u64>,
+    other: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -41,6 +60,7 @@ struct VersionFields<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     version: &'a str,
+    trusted: bool,
 }
 
 /// `cxfw.list/1`.
@@ -58,6 +78,7 @@ pub fn list(out: &mut dyn Write, files: &[ListedFile<'_>], errors: &[Problem]) -
             file: &listed.file,
             kind: &listed.kind,
             entries: listed.entries.iter().map(EntryFields::from).collect(),
+            warnings: listed.warnings,
         })
         .collect();
     write(out, "cxfw.list/1", Body { files }, errors)
@@ -66,6 +87,7 @@ pub fn list(out: &mut dyn Write, files: &[ListedFile<'_>], errors: &[Problem]) -
 impl<'a> From<&'a Entry> for EntryFields<'a> {
     fn from(entry: &'a Entry) -> Self {
         Self {
+            file: entry.file.display().to_string(),
             psid: entry.psid.as_ref().map(|psid| psid.as_str()),
             part_number: entry.part_number.as_deref(),
             description: entry.description.as_deref(),
@@ -77,9 +99,34 @@ impl<'a> From<&'a Entry> for EntryFields<'a> {
                 .map(|version| VersionFields {
                     kind: &version.kind,
                     version: &version.text,
+                    trusted: version.trusted,
                 })
                 .collect(),
             size: entry.size,
+            other: entry.other.as_deref(),
         }
     }
+}
+
+/// `cxfw.extract/1`: the file that was written.
+///
+/// # Errors
+/// What the writer says.
+pub fn extracted(out: &mut dyn Write, file: &Path, entry: &Entry, size: u64) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        files: [Extracted<'a>; 1],
+    }
+    #[derive(Serialize)]
+    struct Extracted<'a> {
+        file: String,
+        psid: Option<&'a str>,
+        size: u64,
+    }
+    let extracted = Extracted {
+        file: file.display().to_string(),
+        psid: entry.psid.as_ref().map(|psid| psid.as_str()),
+        size,
+    };
+    write(out, "cxfw.extract/1", Body { files: [extracted] }, &[])
 }

@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::CardView;
 
 pub use list::ListedFile;
-pub use list::list;
+pub use list::{extracted, list};
 pub use update::Update;
-pub use verify::{VerifiedFile, verify};
+pub use verify::{VerifiedFile, VerifiedImage, verify};
 
 /// What made the whole run fail, or one part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,6 +1,7 @@
 //! Checks of bundles and images in JSON.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -14,17 +15,40 @@ pub struct VerifiedFile {
     pub file: String,
     /// What it is; `None` when that could not be told.
     pub kind: Option<String>,
-    /// What is wrong with the container.
-    pub problem: Option<Problem>,
-    /// Its images, each with the board the container files it under.
-    pub images: Vec<(Option<String>, Verification)>,
+    /// What is wrong beside the images' own failures.
+    pub problems: Vec<Problem>,
+    /// Its images.
+    pub images: Vec<VerifiedImage>,
+}
+
+/// One checked image.
+#[derive(Debug)]
+pub struct VerifiedImage {
+    /// File, member and board, for people.
+    pub place: String,
+    /// The board the container files it under, or its own.
+    pub psid: Option<String>,
+    /// What was found.
+    pub verification: Verification,
 }
 
 impl VerifiedFile {
+    /// Before anything is checked.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self {
+            file: path.display().to_string(),
+            kind: None,
+            problems: Vec::new(),
+            images: Vec::new(),
+        }
+    }
+
     /// Whether every check passed.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.problem.is_none() && self.images.iter().all(|(_, check)| check.passed())
+        let mut images = self.images.iter();
+        self.problems.is_empty() && images.all(|image| image.verification.passed())
     }
 }
 
@@ -39,6 +63,7 @@ struct FileFields<'a> {
 
 #[derive(Serialize)]
 struct ImageFields<'a> {
+    place: &'a str,
     psid: Option<String>,
     format: Option<String>,
     version: Option<String>,
@@ -74,7 +99,7 @@ pub fn verify(out: &mut dyn Write, files: &[VerifiedFile]) -> io::Result<()> {
     };
     let problems: Vec<Problem> = files
         .iter()
-        .filter_map(|file| file.problem.clone())
+        .flat_map(|file| file.problems.iter().cloned())
         .collect();
     write(out, "cxfw.verify/1", body, &problems)
 }
@@ -85,22 +110,20 @@ impl<'a> From<&'a VerifiedFile> for FileFields<'a> {
             file: &file.file,
             kind: file.kind.as_deref(),
             ok: file.passed(),
-            error: file.problem.as_ref(),
-            images: file
-                .images
-                .iter()
-                .map(|(psid, check)| ImageFields::new(psid.as_deref(), check))
-                .collect(),
+            error: file.problems.first(),
+            images: file.images.iter().map(ImageFields::from).collect(),
         }
     }
 }
 
-impl<'a> ImageFields<'a> {
-    fn new(filed: Option<&str>, check: &'a Verification) -> Self {
+impl<'a> From<&'a VerifiedImage> for ImageFields<'a> {
+    fn from(image: &'a VerifiedImage) -> Self {
+        let check = &image.verification;
         let info = check.info.as_ref();
         let own = || info.and_then(|info| info.psid.as_ref().map(ToString::to_string));
         Self {
-            psid: filed.map(str::to_owned).or_else(own),
+            place: &image.place,
+            psid: image.psid.clone().or_else(own),
             format: info.map(|info| info.format.to_string()),
             version: info.and_then(|info| info.version.map(|version| version.to_string())),
             ok: check.passed(),
