@@ -7,15 +7,17 @@
     reason = "a test that cannot read its fixtures has to stop"
 )]
 
+#[allow(dead_code, reason = "the images are not needed here")]
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cxfw::bundle::archive::Archive;
-use cxfw::bundle::signature::Signature;
-use cxfw::bundle::single::Single;
-use cxfw::bundle::{Content, Fault, extractor};
 use proptest::prelude::*;
-use sha2::{Digest, Sha256};
+
+use fuzz::containers::use_up;
+use fuzz::seal::seal;
 
 /// One change to a file.
 #[derive(Debug, Clone)]
@@ -70,96 +72,6 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
             bytes.extend(run);
         }
     }
-}
-
-/// Sets the checksums of a container right, as far as it is still one.
-fn seal(bytes: &mut [u8]) {
-    match Signature::of(bytes) {
-        Signature::Mfa => {
-            if let Some((covered, trailer)) = bytes.split_last_chunk_mut::<4>() {
-                *trailer = crc32fast::hash(covered).to_be_bytes();
-            }
-        }
-        Signature::Mfa2 => seal_mfa2(bytes),
-        Signature::Pldm(revision) => seal_pldm(bytes, revision),
-        _ => {}
-    }
-}
-
-/// The checksum of the header and, in revision 4, that of the payload.
-fn seal_pldm(bytes: &mut [u8], revision: u8) {
-    let size = usize::from(u16::from_le_bytes([bytes[17], bytes[18]]));
-    let checksums = if revision == 4 { 8 } else { 4 };
-    let Some((header, payload)) = bytes.split_at_mut_checked(size) else {
-        return;
-    };
-    let Some((covered, stored)) = header.split_at_mut_checked(size.saturating_sub(checksums))
-    else {
-        return;
-    };
-    let computed = [crc32fast::hash(covered), crc32fast::hash(payload)];
-    let computed = computed.map(u32::to_le_bytes);
-    for (to, from) in stored.iter_mut().zip(computed.as_flattened()) {
-        *to = *from;
-    }
-}
-
-/// Digests at the usual places, over descriptors and file.
-fn seal_mfa2(bytes: &mut [u8]) {
-    let places = [0x4c..0x6c, 0x70..0x90];
-    if bytes.len() < 0x90 {
-        return;
-    }
-    let number = |at: usize| usize::try_from(cxfw::bytes::be32(bytes, at).unwrap()).unwrap();
-    let (block, stored) = (number(0x20), number(0x24));
-    for place in places.clone() {
-        bytes[place].fill(0);
-    }
-    let digest = |end: Option<usize>| end.and_then(|end| bytes.get(..end)).map(Sha256::digest);
-    let digests = [digest(block.checked_add(stored)), digest(Some(block))];
-    for (place, digest) in places.into_iter().zip(digests) {
-        if let Some(digest) = digest {
-            bytes[place].copy_from_slice(&digest);
-        }
-    }
-}
-
-/// Everything that can be done with a container, as far as it goes.
-fn use_up(bytes: Vec<u8>) -> Result<(), Fault> {
-    let signature = Signature::of(&bytes);
-    let content = Content::from(bytes);
-    let archive = match signature {
-        Signature::Zip => Archive::zip(content)?,
-        Signature::Program => extractor::open(content)?,
-        signature => return use_single(content, signature),
-    };
-    for member in archive.members() {
-        use_single(archive.read(member)?, member.signature)?;
-    }
-    Ok(())
-}
-
-fn use_single(content: Content, signature: Signature) -> Result<(), Fault> {
-    let single = Single::parse(content, signature)?;
-    for entry in single.entries() {
-        let read = single.read(entry.index);
-        if let (Ok(bytes), Some(size)) = (&read, entry.size) {
-            assert_eq!(bytes.len() as u64, size, "{entry:?}");
-        }
-    }
-    let mut each = Vec::new();
-    if single
-        .read_each(|index, bytes| each.push((index, bytes.to_vec())))
-        .is_ok()
-    {
-        assert_eq!(each.len(), single.entries().len());
-        for (index, bytes) in each {
-            assert!(bytes == single.read(index).unwrap(), "entry {index}");
-        }
-    }
-    let infos = single.image_infos();
-    assert!(infos.is_err() || infos.is_ok_and(|infos| infos.len() <= single.entries().len()));
-    single.verify()
 }
 
 const FIXTURES: &[&str] = &[
