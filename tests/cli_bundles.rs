@@ -51,7 +51,7 @@ fn a_version_that_a_package_may_have_cut_is_marked_and_read_from_the_image_on_de
     let file = put(folder.path(), "fw.mfa2", &package(BOARD));
     let listed = run(&["list", &file]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    assert!(listed.stdout.contains("FW 14.6.20 (?)"), "{listed:?}");
+    assert!(listed.stdout.contains("FW 14.6.0020 (?)"), "{listed:?}");
     assert!(
         listed.stdout.contains("list --deep reads them"),
         "{listed:?}"

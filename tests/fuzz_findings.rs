@@ -1,35 +1,34 @@
 //! The functions of the fuzz targets, run on what the fuzzer once found and on random bytes.
 //!
-//! A finding is a file in `fixtures/fuzz/TARGET`; a good day leaves that folder as it is.
+//! A finding is a file in `fixtures/fuzz/TARGET`.
 
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
+/// The files of a folder; none if it is not there.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|path| path.is_file());
+    files
+}
+
 #[test]
-fn nothing_the_fuzzer_found_is_wrong_any_more() {
-    let findings = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/fuzz");
-    let mut folders = 0;
-    for folder in fs::read_dir(findings).unwrap() {
-        let folder = folder.unwrap().path();
-        if !folder.is_dir() {
-            continue;
+fn what_the_fuzzer_found_and_what_it_starts_from_is_survived_by_every_parser() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let seeds = files(&fixtures.join("bundle"));
+    assert!(seeds.len() > 10, "{seeds:?}");
+    for (name, target) in fuzz::TARGETS {
+        let findings = files(&fixtures.join("fuzz").join(name));
+        for path in seeds.iter().chain(&findings) {
+            target(&fs::read(path).unwrap());
         }
-        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let (_, target) = fuzz::TARGETS
-            .iter()
-            .find(|(target, _)| *target == name)
-            .unwrap_or_else(|| panic!("no target is called {name}"));
-        for finding in fs::read_dir(folder).unwrap() {
-            target(&fs::read(finding.unwrap().path()).unwrap());
-        }
-        folders += 1;
     }
-    assert!(folders > 0);
 }
 
 proptest! {

@@ -68,6 +68,7 @@ fn check(path: &Path, waiting: &Waiting) -> (VerifiedFile, Vec<CliError>) {
     let errors = match source::open(path, &options) {
         Ok(bundle) => {
             waiting.reading(&bundle);
+            file.file = bundle.path().display().to_string();
             file.kind = Some(bundle.kind().to_string());
             check_images(&bundle, &mut file)
         }
