@@ -31,6 +31,11 @@ fn what_the_fuzzer_found_and_what_it_starts_from_is_survived_by_every_parser() {
     }
 }
 
+#[test]
+fn setting_checksums_right_leaves_good_images_good() {
+    assert!(fuzz::images::sealing_keeps_good_images());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

@@ -12,7 +12,7 @@
 
 pub mod containers;
 mod edits;
-mod images;
+pub mod images;
 pub mod seal;
 mod small;
 

@@ -70,10 +70,13 @@ pub fn seal_image(bytes: &mut [u8]) {
     let starts = starts
         .into_iter()
         .filter_map(|start| Some((usize::try_from(start.address).ok()?, start.format)));
+    // FS3 says in one bit whether there is a CRC, later formats in three where it is.
+    let mut modes = 7;
     for (start, format) in starts {
         match format {
             ImageFormat::Fs2 => seal_chain(bytes, start),
             ImageFormat::Fs3 => {
+                modes = 1;
                 seal_stage(bytes, start + 0x38);
             }
             ImageFormat::Fs4 | ImageFormat::Fs5 => {
@@ -84,7 +87,7 @@ pub fn seal_image(bytes: &mut [u8]) {
         }
     }
     for table in tables(bytes) {
-        seal_table(bytes, table);
+        seal_table(bytes, table, modes);
     }
 }
 
@@ -150,7 +153,7 @@ fn seal_last_dword(bytes: &mut [u8], from: usize, to: usize) {
 }
 
 /// The header, and every entry with its section.
-fn seal_table(bytes: &mut [u8], at: usize) {
+fn seal_table(bytes: &mut [u8], at: usize, modes: u8) {
     seal_record(bytes, at);
     for entry in (1..64).map(|index| at + 0x20 * index) {
         if bytes.get(entry).is_none_or(|&kind| kind == 0xff) {
@@ -159,7 +162,7 @@ fn seal_table(bytes: &mut [u8], at: usize) {
         let size = number(bytes, entry) & 0xff_fffc;
         let section = number(bytes, entry + 0x14) & 0x7fff_fffc;
         let section = section..section + size;
-        let mode = bytes.get(entry + 0x19).map_or(0, |check| check & 7);
+        let mode = bytes.get(entry + 0x19).map_or(0, |check| check & modes);
         match bytes.get(section.clone()).map(image_crc) {
             Some(_) if mode == LAST_DWORD => seal_last_dword(bytes, section.start, section.end),
             Some(crc) if mode == 0 => put(bytes, entry + 0x1a, &crc.to_be_bytes()),
