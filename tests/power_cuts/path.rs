@@ -1,0 +1,62 @@
+//! Ways to burn a card.
+
+use std::time::Duration;
+
+use cxfw::card::Card;
+use cxfw::flash::Cancel;
+use cxfw::flash::component::{self, Boots, Pacing};
+use cxfw::flash::lock::CardLock;
+use cxfw::sys::Roots;
+
+/// A way to burn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BurnPath {
+    /// Through the running firmware.
+    Component,
+}
+
+/// A burn that did not end well.
+#[derive(Debug)]
+pub struct Stopped {
+    /// What cxfw says the card boots.
+    pub boots: Boots,
+    /// All that it says.
+    pub message: String,
+}
+
+impl BurnPath {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Component => "component",
+        }
+    }
+
+    /// Burns `image` on a card that was just read.
+    pub fn burn(self, card: &Card, roots: &Roots, image: &[u8]) -> Result<(), Stopped> {
+        let lock = CardLock::take(roots, "matrix", Duration::from_secs(10)).unwrap();
+        let device = card.device.as_ref().unwrap();
+        let cancel = Cancel::new();
+        match self {
+            Self::Component => {
+                let mut options = component::BurnOptions::under(&lock);
+                options.pacing = hurried();
+                component::burn(device, image, &options, &cancel, &mut |_| ())
+                    .map(|_| ())
+                    .map_err(|error| Stopped {
+                        boots: error.boots,
+                        message: format!("{error}; {}", error.state()),
+                    })
+            }
+        }
+    }
+}
+
+/// Simulated firmware needs no pauses.
+fn hurried() -> Pacing {
+    Pacing {
+        shortest: Duration::ZERO,
+        longest: Duration::from_millis(1),
+        retry: Duration::from_millis(1),
+        ..Pacing::default()
+    }
+}
