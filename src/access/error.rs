@@ -165,4 +165,15 @@ impl AccessError {
     pub const fn is_gone(&self) -> bool {
         matches!(self, Self::Config(ConfigError::Gone { .. }))
     }
+
+    /// Tells the log that a lock could not be given back. A function that left the bus holds none
+    /// any more, and that it left is told by whoever met it first.
+    pub(super) fn log_unreleased(&self, lock: &str) {
+        let level = if self.is_gone() {
+            log::Level::Debug
+        } else {
+            log::Level::Warn
+        };
+        log::log!(level, "the {lock} could not be given back: {self}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Sending access registers: the trait every way to the firmware answers to, and its errors.
 
+use super::icmd::IcmdError;
 use crate::registers::{DecodeError, Register};
 
 /// What an access register is asked to do.
@@ -93,6 +94,15 @@ impl RegisterError {
             Self::Status { status, .. } => Some(*status),
             _ => None,
         }
+    }
+
+    /// The function left the bus.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        let Self::Transport { reason, .. } = self else {
+            return false;
+        };
+        matches!(reason.downcast_ref(), Some(IcmdError::Access(error)) if error.is_gone())
     }
 
     /// The firmware does not have this register (status 4): a missing feature, not a failure.

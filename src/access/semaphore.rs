@@ -130,7 +130,7 @@ impl Drop for FlashSemaphore {
             .hold()
             .and_then(|mut session| Semaphore::FLASH.free(&mut session));
         if let Err(error) = freed {
-            log::warn!("the flash semaphore could not be freed: {error}");
+            error.log_unreleased("flash semaphore");
         }
     }
 }

@@ -29,6 +29,15 @@ impl CardError {
         }
     }
 
+    /// The message, and the advice if there is any, as one text.
+    #[must_use]
+    pub fn with_advice(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("{}; {advice}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// The chip's boot ROM found no usable image.
     pub(super) fn recovery(chip: &str) -> Self {
         Self::new(
@@ -84,15 +93,17 @@ impl From<&RegisterError> for CardError {
 impl From<&ImageError> for CardError {
     /// The flash could not be read or holds no valid image.
     fn from(error: &ImageError) -> Self {
-        let code = match error {
-            ImageError::Read { .. } => "flash_unreadable",
-            _ => "no_valid_image",
+        let (code, advice) = match error {
+            ImageError::Read { .. } => (
+                "flash_unreadable",
+                "query again; if it stays so, restart the machine",
+            ),
+            _ => (
+                "no_valid_image",
+                "query again; if it stays so, the flash needs an image written directly",
+            ),
         };
-        Self::new(
-            code,
-            format!("flash: {error}"),
-            "query again; if it stays so, the flash needs an image written directly",
-        )
+        Self::new(code, format!("flash: {error}"), advice)
     }
 }
 
@@ -167,7 +178,12 @@ impl From<&GatewayError> for CardError {
     fn from(error: &GatewayError) -> Self {
         let (code, advice) = match error {
             GatewayError::Access(error) => return error.into(),
-            GatewayError::Locked { .. } | GatewayError::Busy { .. } => (
+            GatewayError::Busy { .. } => (
+                "flash_hangs",
+                "query again; if it stays so, restart the machine without power for a moment, so \
+                 that flash and chip begin anew",
+            ),
+            GatewayError::Locked { .. } => (
                 "semaphore_busy",
                 "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash \
                  locked and a restart of the machine frees it",

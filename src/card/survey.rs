@@ -195,11 +195,20 @@ fn flash(device: &Device, report: &mut CardReport) {
     match device.flash(model) {
         Ok(flash) => {
             if let Err(error) = from_flash::read(&flash, model.format, report) {
-                report.note(&error);
+                flash_unread(report, (&error).into());
             }
         }
-        Err(error) => report.note(&error),
+        Err(error) => flash_unread(report, (&error).into()),
     }
+}
+
+/// The flash of a card in recovery is expected to hold no image; that it cannot be read is another
+/// matter, and not the card's state.
+fn flash_unread(report: &mut CardReport, error: CardError) {
+    if report.recovery && error.code != "no_valid_image" {
+        report.warnings.push(error.with_advice());
+    }
+    report.note(error);
 }
 
 /// What the kernel says fills in what the card did not, and must not contradict it: a card whose

@@ -34,6 +34,7 @@ use error::{CliError, Hint};
 use exit::Exit;
 use settings::{Format, Settings};
 
+use crate::card::CardError;
 use crate::plan::Status;
 use crate::report::{CardView, Ending, Outcome, failure, json, xml};
 
@@ -141,9 +142,10 @@ fn tell_unread(settings: &Settings, views: &[CardView<'_>], unread: &[CliError])
         let odd = card
             .warnings
             .iter()
-            .chain(partly.map(|error| &error.message));
+            .cloned()
+            .chain(partly.map(CardError::with_advice));
         for text in odd.filter(|_| !settings.quiet) {
-            let _ = failure::warning(&mut err, settings.palette, &about(device, text));
+            let _ = failure::warning(&mut err, settings.palette, &about(device, &text));
         }
     }
 }

@@ -202,7 +202,7 @@ impl<'a> Locked<'a> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.release() {
-            log::warn!("the flash gateway could not be given back: {error}");
+            error.log_unreleased("flash gateway");
         }
     }
 }

@@ -117,7 +117,7 @@ impl Drop for Mailbox<'_> {
             return;
         }
         if let Err(error) = self.half.semaphore.free(&mut self.session) {
-            log::warn!("the ICMD semaphore could not be freed: {error}");
+            error.log_unreleased("ICMD semaphore");
         }
     }
 }

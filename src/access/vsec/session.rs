@@ -286,7 +286,7 @@ impl Session<'_> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.release() {
-            log::warn!("the capability semaphore could not be freed: {error}");
+            error.log_unreleased("capability semaphore");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Giving handles back: the own one, the one a dead process of ours left, and on the user's word
 //! anybody's.
 
-use crate::access::write_register;
 use crate::flash::lock::{CardLock, Holder};
 use crate::registers::Mcc;
 use crate::registers::mcc::{ControlState, Instruction};
@@ -19,15 +18,12 @@ pub(super) fn close(
     begun: Begun,
 ) -> Result<(), Fault> {
     let send = |instruction| {
-        write_register(
-            machine.registers,
-            &Mcc {
-                instruction,
-                component_index,
-                update_handle: handle,
-                ..Mcc::default()
-            },
-        )
+        machine.send(&Mcc {
+            instruction,
+            component_index,
+            update_handle: handle,
+            ..Mcc::default()
+        })
     };
     let cancelled = match begun {
         Begun::Component => cancel(machine, component_index, handle, send(Instruction::Cancel)?),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::access::RegisterError;
+use crate::access::{AccessError, RegisterError};
 use crate::flash::ending::Boots;
 use crate::flash::lock::LockError;
 use crate::registers::mcc::ControlState;
@@ -133,7 +133,13 @@ impl BurnError {
     /// What to do about it.
     #[must_use]
     pub fn advice(&self) -> String {
-        self.fault.advice()
+        match self.boots {
+            Boots::New(_) if !self.fault.is_gone() => {
+                "the new firmware is in place: restart the machine to run it, then query the card"
+                    .to_owned()
+            }
+            _ => self.fault.advice(),
+        }
     }
 
     /// The user stopped it.
@@ -177,10 +183,22 @@ impl Fault {
         }
     }
 
+    /// The card left the bus.
+    pub(super) fn is_gone(&self) -> bool {
+        match self {
+            Self::Register(error) => error.is_gone(),
+            Self::Unreachable(error) | Self::Semaphore(error) => error
+                .downcast_ref::<AccessError>()
+                .is_some_and(AccessError::is_gone),
+            _ => false,
+        }
+    }
+
     /// Stable word for programs.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
+            _ if self.is_gone() => "gone",
             Self::Refused(refusal) => refusal.reason(),
             Self::NoFirmwareControl { .. } => "no_firmware_control",
             Self::UnknownChip(_) => "unknown_chip",
@@ -202,6 +220,10 @@ impl Fault {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
+            _ if self.is_gone() => {
+                "the card lost power or fell off the bus: restart the machine (without power for a \
+                 moment, if the card stays away), then run the update again"
+            }
             Self::Refused(refusal) => refusal.advice(),
             Self::Firmware(error) => error.advice(),
             Self::Lock(error) => return error.advice(),
@@ -210,7 +232,8 @@ impl Fault {
             }
             Self::UnknownChip(_) => "a newer cxfw may know it",
             Self::Semaphore(_) => {
-                "another tool holds the flash: let it end; if none runs, a dead one left it locked"
+                "let the tool that holds the flash end; if none runs, a dead one left it locked, and a \
+                 restart of the machine frees it"
             }
             Self::Busy { .. } => {
                 "let the other update end; if its owner is dead, --release-stale-lock takes the \

@@ -32,12 +32,17 @@ impl Machine<'_> {
         read_register(self.registers, &request)
     }
 
-    /// Gives an instruction; an answer with an error code is a failure. A register that the
-    /// firmware fails may be a refused instruction (mstflint takes error codes from failed
-    /// accesses only): the state machine then says why.
+    /// Gives an instruction; an answer with an error code is a failure.
     pub(super) fn instruct(&self, request: &Mcc) -> Result<Mcc, Fault> {
+        refused(self.send(request)?)
+    }
+
+    /// Gives an instruction, whatever error code stands in the answer. A register that the firmware
+    /// fails may be a refused instruction (mstflint takes error codes from failed accesses only):
+    /// the state machine then says why.
+    pub(super) fn send(&self, request: &Mcc) -> Result<Mcc, Fault> {
         match write_register(self.registers, request) {
-            Ok(answer) => refused(answer),
+            Ok(answer) => Ok(answer),
             Err(error) => {
                 if error.status().is_some_and(|status| status != NOT_AVAILABLE) {
                     refused(self.look(request.update_handle, request.component_index)?)?;

@@ -64,7 +64,10 @@ impl<'a> Run<'a> {
     fn all_steps(&mut self, component: &[u8], sink: &mut Sink<'_>) -> Result<Activation, Fault> {
         let mut session = self.open(sink)?;
         if let Err(fault) = self.update(&mut session, component, sink) {
-            if let Err(error) = session.abort() {
+            // a card without power, or one that has to get it anew, forgets its update
+            if let Err(error) = session.abort()
+                && !fault.is_gone()
+            {
                 self.left_open = Some(format!(
                     "update handle {:#08x} could not be given back: {error}",
                     session.handle()
