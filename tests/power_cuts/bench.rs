@@ -26,17 +26,29 @@ pub struct Generation {
     pub paths: &'static [BurnPath],
 }
 
+/// Firmware that takes images and gives its flash away.
+const EVERY_PATH: &[BurnPath] = &[
+    BurnPath::Component,
+    BurnPath::Gateway,
+    BurnPath::FlashRegisters,
+];
+
 /// The generations of the matrix.
 pub const GENERATIONS: &[Generation] = &[
     Generation {
+        name: "ConnectX-3 (FS2)",
+        card: "cx3-10g",
+        paths: &[BurnPath::Gateway],
+    },
+    Generation {
         name: "ConnectX-4 Lx (FS3)",
         card: "cx4lx",
-        paths: &[BurnPath::Component],
+        paths: EVERY_PATH,
     },
     Generation {
         name: "ConnectX-5 (FS4)",
         card: "cx5-recovery",
-        paths: &[BurnPath::Component],
+        paths: EVERY_PATH,
     },
     Generation {
         name: "ConnectX-6 Dx (FS4, secure)",

@@ -90,19 +90,20 @@ fn sampled(size: &Size, cell: usize) -> Vec<Vec<Cut>> {
     let torn = Torn::ALL[cell % Torn::ALL.len()];
     let last = size.flash_operations;
     let mut chance = Chance::new(cell);
-    let mut cuts = vec![
+    let elsewhere = match cell % 3 {
+        0 => chance.flash_cut(size),
+        1 if size.registers > 0 => cut(Unit::Register, chance.up_to(size.registers), Torn::Whole),
+        _ => {
+            let number = chance.up_to(size.config_cycles);
+            cut(Unit::ConfigCycle, number, Torn::Whole)
+        }
+    };
+    let cuts = [
         cut(Unit::FlashOperation, last, torn),
         cut(Unit::FlashOperation, last - 1, torn),
-        cut(Unit::FlashOperation, 1, torn),
-        chance.flash_cut(size),
+        elsewhere,
     ];
-    cuts.push(if cell.is_multiple_of(2) {
-        cut(Unit::Register, chance.up_to(size.registers), Torn::Whole)
-    } else {
-        let number = chance.up_to(size.config_cycles);
-        cut(Unit::ConfigCycle, number, Torn::Whole)
-    });
-    cuts.into_iter().map(|cut| vec![cut]).collect()
+    cuts.map(|cut| vec![cut]).to_vec()
 }
 
 /// `count` numbers from 1 to `last`, evenly apart; all when there are no more.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use cxfw::card::Card;
-use cxfw::flash::Cancel;
-use cxfw::flash::component::{self, Boots, Pacing};
+use cxfw::flash::component::{self, Pacing};
+use cxfw::flash::direct::{self, Through};
 use cxfw::flash::lock::CardLock;
+use cxfw::flash::{Boots, Cancel};
 use cxfw::sys::Roots;
 
 /// A way to burn.
@@ -13,6 +14,10 @@ use cxfw::sys::Roots;
 pub enum BurnPath {
     /// Through the running firmware.
     Component,
+    /// Past the firmware, through the flash gateway.
+    Gateway,
+    /// Through the running firmware's flash registers.
+    FlashRegisters,
 }
 
 /// A burn that did not end well.
@@ -28,6 +33,8 @@ impl BurnPath {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Component => "component",
+            Self::Gateway => "direct, gateway",
+            Self::FlashRegisters => "direct, MFBA",
         }
     }
 
@@ -47,6 +54,23 @@ impl BurnPath {
                         message: format!("{error}; {}", error.state()),
                     })
             }
+            Self::Gateway | Self::FlashRegisters => {
+                let mut options = direct::BurnOptions::under(&lock);
+                options.through = self.through();
+                direct::burn(device, image, &options, &cancel, &mut |_| ())
+                    .map(|_| ())
+                    .map_err(|error| Stopped {
+                        boots: error.boots,
+                        message: format!("{error}; {}", error.state()),
+                    })
+            }
+        }
+    }
+
+    const fn through(self) -> Through {
+        match self {
+            Self::FlashRegisters => Through::Firmware,
+            Self::Component | Self::Gateway => Through::Gateway,
         }
     }
 }

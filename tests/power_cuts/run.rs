@@ -1,6 +1,6 @@
 //! One run: burn, cut, power on again, look, burn again.
 
-use cxfw::flash::component::Boots;
+use cxfw::flash::Boots;
 use cxfw::lab::chip::faults::{Accident, Fault};
 use cxfw::lab::chip::{Boot, Violations};
 use cxfw::version::FwVersion;

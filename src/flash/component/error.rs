@@ -232,8 +232,8 @@ impl Fault {
             }
             Self::UnknownChip(_) => "a newer cxfw may know it",
             Self::Semaphore(_) => {
-                "let the tool that holds the flash end; if none runs, a dead one left it locked, and a \
-                 restart of the machine frees it"
+                "let the tool that holds the flash end; if none runs, a dead one left it locked: \
+                 `cxfw query -d DEV --release-lock` names its owner and frees it"
             }
             Self::Busy { .. } => {
                 "let the other update end; if its owner is dead, --release-stale-lock takes the \

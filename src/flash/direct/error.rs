@@ -171,7 +171,8 @@ impl Fault {
             Self::UnknownChip(_) => "a newer cxfw may know it",
             Self::NoFirmware => "leave the way to cxfw; it takes the flash gateway",
             Self::Semaphore(_) => {
-                "another tool holds the flash: let it end; if none runs, a dead one left it locked"
+                "let the tool that holds the flash end; if none runs, a dead one left it locked: \
+                 `cxfw query -d DEV --release-lock` names its owner and frees it"
             }
             Self::Flash(error) => flash_advice(error),
             Self::Unreachable(_) | Self::Register(_) | Self::Read(_) => {
