@@ -359,8 +359,9 @@ mod tests {
 
     #[test]
     fn a_name_that_leads_out_of_the_lab_is_refused_wherever_it_stands() {
+        type Change = fn(&mut HostSpec, String);
         let evil = || "../../../../../tmp/evil".to_owned();
-        let changes: [(&str, fn(&mut HostSpec, String)); 5] = [
+        let changes: [(&str, Change); 5] = [
             ("network interface", |host, name| {
                 host.cards[0].functions[0].net = vec![name];
             }),

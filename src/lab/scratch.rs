@@ -77,7 +77,9 @@ impl Scratch {
     /// As [`Scratch::exchange`], in two steps. A process killed between them leaves the old lab
     /// under a name that is never swept.
     fn move_in_after_setting_aside(self) -> Result<(), LabError> {
-        let aside = self.path.with_added_extension("old");
+        let mut aside = self.path.clone().into_os_string();
+        aside.push(".old");
+        let aside = PathBuf::from(aside);
         fs::rename(&self.place, &aside).map_err(|source| failed("replace", &self.place, source))?;
         if let Err(source) = fs::rename(&self.path, &self.place) {
             return Err(match fs::rename(&aside, &self.place) {
