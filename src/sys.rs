@@ -30,6 +30,27 @@ impl Default for Roots {
     }
 }
 
+/// Where mstflint keeps its lock files, named by PCI address (device-access 2.8).
+pub const MSTFLINT_LOCKS: &str = "/tmp/mstflint_lockfiles";
+
+/// Folder of mstflint's lock files for programs whose own are in `locks`: a lab has one of its
+/// own there, since its cards must not meet the real ones at the same address.
+#[must_use]
+pub fn mstflint_locks(locks: &Path) -> PathBuf {
+    let own = own_mstflint_locks(locks);
+    if own.is_dir() {
+        own
+    } else {
+        PathBuf::from(MSTFLINT_LOCKS)
+    }
+}
+
+/// Where a lab, whose lock files are in `locks`, keeps mstflint's.
+#[must_use]
+pub fn own_mstflint_locks(locks: &Path) -> PathBuf {
+    locks.join("mstflint")
+}
+
 impl Roots {
     /// The directory with one entry a PCI function.
     #[must_use]

@@ -1,8 +1,9 @@
 //! The legacy gateway: CR space through an address and a data dword of configuration space, for
 //! chips without a usable vendor-specific capability (device-access 2.5).
 //!
-//! There is no lock in the hardware. Between processes a locked file (flock) keeps the two dwords
-//! together, between threads a mutex.
+//! There is no lock in the hardware. Between processes of cxfw a locked file (flock) keeps the two
+//! dwords together, between threads a mutex, and against mstflint its own lock
+//! (`access/mstflint_lock.rs`).
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,10 +15,12 @@ use std::time::{Duration, Instant};
 use super::error::AccessError;
 use super::gate::{self, Passage};
 use super::lock_folder;
+use super::mstflint_lock::{Held, MstflintLock};
 use super::patience::Patience;
 use super::space::Space;
 use crate::bytes::bits;
 use crate::pci::{ConfigError, ConfigSpace, capability};
+use crate::sys;
 
 const ADDRESS: u16 = 0x58;
 const DATA: u16 = 0x5c;
@@ -41,6 +44,7 @@ pub struct Legacy {
     config: Arc<dyn ConfigSpace>,
     variant: Variant,
     lock: Mutex<Option<LockFile>>,
+    mstflint: Option<MstflintLock>,
     patience: Patience,
 }
 
@@ -114,10 +118,12 @@ impl Legacy {
             });
         }
         let lock = locks.map(|dir| LockFile::open(dir, &device)).transpose()?;
+        let mstflint = locks.map(|dir| MstflintLock::open(&sys::mstflint_locks(dir), &device));
         let mut legacy = Self {
             config,
             variant: Variant::Plain,
             lock: Mutex::new(lock),
+            mstflint,
             patience,
         };
         let variant = legacy.hold()?.probe()?;
@@ -144,6 +150,16 @@ impl Legacy {
             file.take(&self.device(), &self.patience)?;
         }
         Ok(lock)
+    }
+
+    /// Keeps mstflint from coming between an address and its data.
+    fn pair(&self) -> Result<Option<Held<'_>>, AccessError> {
+        let held = self.mstflint.as_ref().map(MstflintLock::take).transpose();
+        held.map_err(|kept| AccessError::GatewayHeld {
+            device: self.device(),
+            path: kept.path,
+            waited: kept.waited,
+        })
     }
 
     /// The function, for messages.
@@ -187,6 +203,7 @@ impl Session<'_> {
             Variant::Plain => address,
             Variant::WriteOnly => address | 1,
         };
+        let _pair = self.legacy.pair()?;
         self.legacy.config.write(ADDRESS, request)?;
         let value = self.legacy.config.read(DATA)?;
         if value == u32::MAX {
@@ -202,6 +219,7 @@ impl Session<'_> {
     pub fn write(&mut self, address: u32, value: u32) -> Result<(), AccessError> {
         self.prepare(address)?;
         let config = &self.legacy.config;
+        let _pair = self.legacy.pair()?;
         match self.legacy.variant {
             Variant::Plain => {
                 config.write(ADDRESS, address)?;
@@ -245,6 +263,7 @@ impl Session<'_> {
     }
 
     fn probe(&mut self) -> Result<Variant, AccessError> {
+        let _pair = self.legacy.pair()?;
         self.legacy.config.write(ADDRESS, PROBE)?;
         match self.legacy.config.read(ADDRESS)? {
             u32::MAX => Err(self.gone(ADDRESS)),

@@ -17,6 +17,7 @@ pub mod gateway;
 pub mod icmd;
 pub mod legacy;
 mod lock_folder;
+mod mstflint_lock;
 mod patience;
 mod semaphore;
 mod space;

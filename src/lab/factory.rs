@@ -7,7 +7,7 @@ use super::build::mfa::{PackedImage, Packer};
 use super::build::{BuildError, FlashContents, build_image, flash_contents};
 use super::chip::Chip;
 use super::host::{CardSpec, HostSpec, OfferSpec, RomSpec};
-use super::{LAB_FILE, LOCKS, LabCard, LabError, LabFile, SCHEMA, tree};
+use super::{LAB_FILE, LabCard, LabError, LabFile, SCHEMA, tree};
 
 /// Folder of the cards.
 pub(super) const CARDS: &str = "cards";
@@ -18,7 +18,7 @@ const BUNDLE: &str = "cxfw-lab.mfa";
 
 /// Fills the empty folder `dir`.
 pub(super) fn fill(dir: &Path, host: &HostSpec) -> Result<(), LabError> {
-    for folder in [CARDS, FIRMWARE, LOCKS] {
+    for folder in [CARDS, FIRMWARE, "locks/mstflint"] {
         make_dir(&dir.join(folder))?;
     }
     let cards = std::thread::scope(|scope| {

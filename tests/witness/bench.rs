@@ -5,12 +5,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
+use std::time::Duration;
 
+use cxfw::card;
+use cxfw::flash::direct::{self, BurnOptions, Through};
+use cxfw::flash::{Cancel, CardLock};
 use cxfw::image::{self, ImageInfo};
 use cxfw::lab::Lab;
 use cxfw::lab::build::{ImageSpec, build_image};
 use cxfw::lab::chip::{Chip, Violations};
 use cxfw::lab::host::HostSpec;
+use cxfw::pci;
 use cxfw::version::{Date, FwVersion};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -153,6 +158,10 @@ impl Bench {
         }
     }
 
+    pub fn lab(&self) -> &Lab {
+        &self.lab
+    }
+
     pub fn chip(&self) -> &Chip {
         self.lab.chip(self.name).unwrap()
     }
@@ -233,6 +242,22 @@ impl Bench {
         let ran = self.mstflint(way, &["query", "full"]);
         assert_eq!(ran.code, Some(0), "{way:?}: {ran:?}");
         ran.stdout
+    }
+
+    /// Burns the image in `file` directly, past the firmware's update.
+    pub fn burn_directly(&self, file: &Path, through: Through) {
+        let roots = self.lab.roots();
+        let cards = pci::enumerate(&roots).unwrap();
+        let card = card::survey(&cards, &*self.lab.config_source(), &roots).remove(0);
+        let lock = CardLock::take(&roots, &self.address, Duration::ZERO).unwrap();
+        let options = BurnOptions {
+            through,
+            ..BurnOptions::under(&lock)
+        };
+        let image = std::fs::read(file).unwrap();
+        let device = card.device.unwrap();
+        direct::burn(&device, &image, &options, &Cancel::new(), &mut |_| ()).unwrap();
+        self.assert_well_behaved();
     }
 
     pub fn reset(&self) {

@@ -1,5 +1,6 @@
 //! The witness and cxfw read the same of a card, whoever burned it.
 
+use cxfw::flash::direct::Through;
 use cxfw::image::Uids;
 use cxfw::report::flint;
 use serde_json::Value;
@@ -134,6 +135,29 @@ fn the_witness_finds_on_a_card_what_cxfw_burned() {
         assert_eq!(staged.value("FW Version(Running)"), old.to_string());
         assert_agreement(&bench, Way::Firmware, &bench.query());
 
+        bench.reset();
+        let card = bench.query();
+        assert_eq!(card["firmware"]["running"], new.to_string());
+        for &way in subject.ways {
+            assert_agreement(&bench, way, &card);
+        }
+        assert_verified(&bench, subject, Way::Firmware);
+    }
+}
+
+#[test]
+fn the_witness_finds_on_a_card_what_cxfw_wrote_to_its_flash() {
+    if !witness() {
+        return;
+    }
+    for (subject, through) in [
+        (CONNECTX_3, Through::Auto),
+        (CONNECTX_4_LX, Through::Firmware),
+        (CONNECTX_5, Through::Firmware),
+    ] {
+        let bench = Bench::new(subject);
+        let (_, new) = bench.versions();
+        bench.burn_directly(&bench.image(new), through);
         bench.reset();
         let card = bench.query();
         assert_eq!(card["firmware"]["running"], new.to_string());

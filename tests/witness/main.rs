@@ -14,6 +14,8 @@ mod cli_common;
 
 mod bench;
 mod conformance;
+mod cycles;
 mod images;
 mod mount;
 mod query_text;
+mod side_by_side;

@@ -39,6 +39,10 @@ pub struct CardSpec {
     pub subsystem: PciId,
     /// Part number as the vendor's tools print it (`MCX4121A-ACA_Ax`).
     pub part_number: String,
+    /// Part number in VPD where that is another one: boards carry the order number
+    /// (`MCX4121A-ACAT`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vpd_part_number: Option<String>,
     /// Description.
     pub description: String,
     /// Serial number.
@@ -329,10 +333,11 @@ impl CardSpec {
     pub fn vpd(&self) -> VpdSpec {
         let generation = self.link.speed.generation();
         let slot = format!("PCIeGen{generation} x{}", self.link.width);
+        let part_number = self.vpd_part_number.as_ref().unwrap_or(&self.part_number);
         VpdSpec {
             identifier: self.description.clone(),
             keywords: [
-                ("PN", self.part_number.as_str()),
+                ("PN", part_number.as_str()),
                 ("EC", &self.engineering_change),
                 ("SN", &self.serial),
                 ("V0", &slot),

@@ -10,7 +10,7 @@ use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::thread::UnshareFlags;
 
 use crate::pci::ConfigSource;
-use crate::sys::Roots;
+use crate::sys::{self, MSTFLINT_LOCKS, Roots};
 
 use super::{Mount, MountError};
 
@@ -19,14 +19,6 @@ const SYSFS: &str = "/sys";
 
 /// The older interface.
 const PROCFS: &str = "/proc/bus/pci";
-
-/// Lock files of mstflint are named by PCI address alone, so the lab's cards must not share the
-/// folder with real ones (device-access 2.8).
-const MSTFLINT_LOCKS: &str = "/tmp/mstflint_lockfiles";
-
-/// Its stand-in, below the lab's own folder of lock files: programs side by side on one lab find
-/// each other's locks.
-const LAB_MSTFLINT_LOCKS: &str = "mstflint";
 
 /// Tells cxfw itself where lock files are.
 const LOCKS_VARIABLE: &str = "CXFW_LOCK_DIR";
@@ -101,12 +93,13 @@ fn refuse_helper_nodes(roots: &Roots) -> Result<(), MountError> {
     Ok(())
 }
 
+/// Programs side by side on one lab find each other's locks, and never those of real cards.
 fn redirect_locks(roots: &Roots) -> Result<(), MountError> {
     let fail = |what: &Path| {
         let text = format!("preparing {}", what.display());
         move |source: std::io::Error| step(&text)(source)
     };
-    let own = roots.locks.join(LAB_MSTFLINT_LOCKS);
+    let own = sys::own_mstflint_locks(&roots.locks);
     for folder in [own.as_path(), Path::new(MSTFLINT_LOCKS)] {
         fs::create_dir_all(folder).map_err(fail(folder))?;
         // As mstflint makes it: every user's programs meet here.
