@@ -102,7 +102,7 @@ fn the_connectx_4_lx_looks_as_the_kernel_shows_one() {
     assert_eq!(function.net, ["enp3s0f0np0"]);
     assert_eq!(function.class, 0x02_0000);
     let vpd = pci::Vpd::read(function).unwrap();
-    assert_eq!(vpd.part_number().as_deref(), Some("MCX4121A-ACA_Ax"));
+    assert_eq!(vpd.part_number().as_deref(), Some("MCX4121A-ACAT"));
     assert_eq!(vpd.serial().as_deref(), Some("MT1903K04712"));
     let class = lab.roots().sysfs.join("class/infiniband/mlx5_0");
     let read = |name: &str| fs::read_to_string(class.join(name)).unwrap();

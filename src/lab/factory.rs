@@ -7,7 +7,8 @@ use super::build::mfa::{PackedImage, Packer};
 use super::build::{BuildError, FlashContents, build_image, flash_contents};
 use super::chip::Chip;
 use super::host::{CardSpec, HostSpec, OfferSpec, RomSpec};
-use super::{LAB_FILE, LabCard, LabError, LabFile, SCHEMA, tree};
+use super::{LAB_FILE, LOCKS, LabCard, LabError, LabFile, SCHEMA, tree};
+use crate::sys;
 
 /// Folder of the cards.
 pub(super) const CARDS: &str = "cards";
@@ -18,9 +19,10 @@ const BUNDLE: &str = "cxfw-lab.mfa";
 
 /// Fills the empty folder `dir`.
 pub(super) fn fill(dir: &Path, host: &HostSpec) -> Result<(), LabError> {
-    for folder in [CARDS, FIRMWARE, "locks/mstflint"] {
+    for folder in [CARDS, FIRMWARE] {
         make_dir(&dir.join(folder))?;
     }
+    make_dir(&sys::own_mstflint_locks(&dir.join(LOCKS)))?;
     let cards = std::thread::scope(|scope| {
         let bundle = scope.spawn(|| write_bundle(&dir.join(FIRMWARE), &host.offers));
         let cards = host
