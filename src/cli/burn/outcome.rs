@@ -1,0 +1,138 @@
+//! How a card's burn ended, in the words of the report.
+
+use super::Job;
+use super::turn::Turn;
+use crate::card::{BootImage, Card};
+use crate::flash::Activation;
+use crate::flash::activation::what_activates;
+use crate::plan::{Action, Decision, Offer, Status};
+use crate::report::{Ending, Outcome};
+
+/// A burn that did not end well.
+pub(super) struct BrokenOff {
+    pub(super) ending: Ending,
+    pub(super) message: String,
+    /// Stable word for programs.
+    pub(super) code: &'static str,
+    /// Where it stopped, and what the card boots.
+    pub(super) state: String,
+    pub(super) advice: String,
+}
+
+/// The outcome of a card that is not burned.
+pub(in super::super) fn settled(decision: &Decision, card: &Card, offers: &[Offer]) -> Outcome {
+    let ending = match (decision.action, decision.status) {
+        (_, Status::Failed) => Ending::Failed,
+        (Action::Activate, _) => Ending::AlreadyStaged,
+        (Action::Keep, _) => Ending::AlreadyCurrent,
+        (Action::Refuse, _) => Ending::Refused,
+        (Action::Skip | Action::Burn, _) => Ending::Skipped,
+    };
+    let activation = (ending == Ending::AlreadyStaged).then(|| activation_of_staged(card));
+    Outcome {
+        from: card.report.firmware.stored,
+        to: decision
+            .offer
+            .and_then(|index| offers.get(index)?.version()),
+        activation,
+        ..Outcome::without_burn(
+            ending,
+            decision.reason.to_string(),
+            decision.reason.advice(),
+        )
+    }
+}
+
+/// What makes a staged image run, as the card tells; a restart of the machine does it for every
+/// card, and an older version than the running one needs a cold boot.
+pub(super) fn activation_of_staged(card: &Card) -> Activation {
+    let firmware = &card.report.firmware;
+    if firmware.stored < firmware.running {
+        return Activation::ColdBoot;
+    }
+    let told = || {
+        let registers = card.device.as_ref()?.registers()?;
+        let boot_image = BootImage::find(registers).ok()??;
+        what_activates(registers, boot_image).ok()
+    };
+    told().unwrap_or(Activation::Reboot)
+}
+
+impl Turn<'_> {
+    /// The outcome of a dry run.
+    pub(super) fn rehearsed(&self, plan: &impl ToString) -> Outcome {
+        Outcome {
+            method: Some(self.job.method),
+            steps: plan.to_string().lines().map(str::to_owned).collect(),
+            ..self
+                .job
+                .outcome(Ending::Skipped, format!("dry run; {}", self.reason))
+        }
+    }
+}
+
+impl Job<'_> {
+    /// The outcome when the user said no.
+    pub(in super::super) fn declined(&self) -> Outcome {
+        self.outcome(Ending::Skipped, "declined".to_owned())
+    }
+
+    /// The outcome when the run was stopped before this card's turn.
+    pub(in super::super) fn not_begun(&self) -> Outcome {
+        self.outcome(
+            Ending::Interrupted,
+            "stopped before its turn; nothing was written".to_owned(),
+        )
+    }
+
+    /// The outcome when the burn itself broke down.
+    pub(in super::super) fn broken_down(&self) -> Outcome {
+        self.failed(
+            "the burn broke down",
+            Some(
+                "query the card, then run the update again; this is a defect of cxfw: please report \
+                 it with the output of -vv"
+                    .to_owned(),
+            ),
+            "internal",
+        )
+    }
+
+    pub(super) fn outcome(&self, ending: Ending, reason: String) -> Outcome {
+        Outcome {
+            from: self.card.report.firmware.stored,
+            to: self.offers[self.offer].version(),
+            ..Outcome::without_burn(ending, reason, None)
+        }
+    }
+
+    pub(super) fn failed(&self, reason: &str, advice: Option<String>, code: &str) -> Outcome {
+        Outcome {
+            advice,
+            code: Some(code.to_owned()),
+            ..self.outcome(Ending::Failed, reason.to_owned())
+        }
+    }
+
+    pub(super) fn broken_off(&self, broken: BrokenOff) -> Outcome {
+        Outcome {
+            method: Some(self.method),
+            code: Some(broken.code.to_owned()),
+            state: Some(broken.state),
+            advice: Some(broken.advice),
+            ..self.outcome(broken.ending, broken.message)
+        }
+    }
+
+    /// What is on offer is older than what was stored.
+    pub(super) fn is_downgrade(&self) -> bool {
+        let stored = self.card.report.firmware.stored;
+        stored.is_some_and(|stored| self.offers[self.offer].version() < Some(stored))
+    }
+
+    pub(super) fn version_text(&self) -> String {
+        self.offers[self.offer]
+            .version()
+            .map_or_else(|| "the image".to_owned(), |version| version.to_string())
+    }
+}
