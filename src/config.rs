@@ -20,11 +20,21 @@
 //!
 //! [branches]                            # release lines to stay on, by chip
 //! "ConnectX-7" = "28.39.*"
+//!
+//! [timeouts]                            # in seconds
+//! connect = 15                          # for a connection
+//! stall = 30                            # for an answer to begin, and for each further byte
+//! grace = 60                            # for every body, whatever its size
+//! slowest = 16384                       # bytes a second that a body has to make beyond that
+//! attempts = 5                          # in a row that bring nothing
+//! pause = 0.5                           # before the second attempt; doubled before each further one
 //! ```
 //!
 //! Everything may be left out. A key that nobody knows and a value that makes no sense are errors
 //! with line and column: a misspelt `proxy` must not be a proxy that is not used. Paths are taken
 //! from the folder of the file.
+
+mod timeouts;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +47,7 @@ use toml::Spanned;
 
 use crate::model::Model;
 use crate::plan::Branch;
-use crate::release::http::{AllowedHosts, ProxyChoice};
+use crate::release::http::{AllowedHosts, ProxyChoice, Retries, Timeouts};
 use crate::release::index::{IndexPlace, IndexSource, Keys, family};
 use crate::release::service::{PUBLIC_KEY, VENDOR_SERVER};
 use crate::release::source::Source;
@@ -62,6 +72,10 @@ pub struct Config {
     pub sources: Vec<Source>,
     /// Release lines to stay on, by chip.
     pub branches: Vec<(&'static Model, Branch)>,
+    /// Longest waits for servers.
+    pub timeouts: Timeouts,
+    /// Repeated attempts.
+    pub retries: Retries,
 }
 
 /// A configuration that cannot be used.
@@ -108,6 +122,8 @@ struct Written {
     sources: Vec<Spanned<WrittenSource>>,
     #[serde(default)]
     branches: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    timeouts: timeouts::Written,
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,6 +191,7 @@ impl Config {
             .into_iter()
             .map(|source| understand_source(source, &keys, folder))
             .collect::<Result<_, _>>()?;
+        let (timeouts, retries) = written.timeouts.understand()?;
         Ok(Self {
             cache: written.cache.map(|path| folder.join(path)),
             backup: written.backup.map(|path| folder.join(path)),
@@ -191,6 +208,8 @@ impl Config {
             branches: branches(&written.branches)?,
             keys,
             sources,
+            timeouts,
+            retries,
         })
     }
 }
@@ -365,6 +384,11 @@ mod tests {
             [branches]
             "ConnectX-7" = "28.39.*"
             ConnectX6DX = "22."
+
+            [timeouts]
+            connect = 2
+            stall = 0.5
+            attempts = 1
             "#
         ))
         .unwrap();
@@ -400,6 +424,19 @@ mod tests {
             .map(|(model, line)| format!("{} {line}", model.name))
             .collect();
         assert_eq!(lines, ["ConnectX7 28.39.*", "ConnectX6DX 22.*"]);
+        assert_eq!(config.timeouts.connect.as_millis(), 2000);
+        assert_eq!(config.timeouts.stall.as_millis(), 500);
+        assert_eq!(config.timeouts.grace, Timeouts::default().grace);
+        assert_eq!(config.retries.attempts, 1);
+    }
+
+    #[test]
+    fn the_example_in_the_documentation_is_a_configuration() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/config.toml");
+        let config = Config::load(Some(&file)).unwrap();
+        assert_eq!(config.sources.len(), 2);
+        assert_eq!(config.timeouts, Timeouts::default());
+        assert_eq!(config.retries, Retries::default());
     }
 
     #[test]
@@ -446,6 +483,15 @@ mod tests {
             complaint("[branches]\n\"ConnectX-7\" = \"28\"\nConnectX7 = \"28\"\n"),
             "3:1: a second line for ConnectX-7"
         );
+        assert_eq!(
+            complaint("[timeouts]\nstall = -1\n"),
+            "2:9: not a time of up to 86400 s"
+        );
+        assert_eq!(
+            complaint("[timeouts]\nattempts = 0\n"),
+            "2:12: not 1 to 1000 attempts"
+        );
+        assert!(complaint("[timeouts]\nstal = 1\n").starts_with("2:1: unknown field `stal`"));
         assert!(complaint("cache = \"/x\n").starts_with("1:"));
     }
 

@@ -61,6 +61,20 @@ impl Command {
             Self::Man(_) => "man",
         }
     }
+
+    /// Whether the site's configuration has a say in it. The others work although it is broken.
+    #[must_use]
+    pub const fn is_configured(&self) -> bool {
+        !matches!(
+            self,
+            Self::List(_)
+                | Self::Verify(_)
+                | Self::Extract(_)
+                | Self::Lab(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
+    }
 }
 
 /// Options of every command.
@@ -75,6 +89,10 @@ pub struct GlobalArgs {
     /// Look for cards below DIR instead of /sys
     #[arg(long, global = true, value_name = "DIR", conflicts_with = "lab")]
     pub sysfs: Option<PathBuf>,
+
+    /// Configuration of the site in place of /etc/cxfw/config.toml
+    #[arg(long, global = true, value_name = "FILE", env = "CXFW_CONFIG")]
+    pub config: Option<PathBuf>,
 
     /// Form of the result on stdout
     #[arg(

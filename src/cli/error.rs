@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::exit::Exit;
 use crate::access::AccessError;
 use crate::bundle::BundleError;
+use crate::config::ConfigError;
 use crate::flash::LockError;
 use crate::image::ImageError;
 use crate::lab::LabError;
@@ -25,6 +26,9 @@ pub trait Hint {
 /// Why a command ended.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
+    /// The site's configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A firmware file cannot be used.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -238,6 +242,7 @@ impl CliError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Config(_) => "bad_config",
             Self::Bundle(error) => error.class(),
             Self::Image { .. } => "bad_image",
             Self::Changed { .. } => "file_changed",
@@ -291,6 +296,12 @@ impl CliError {
 impl Hint for CliError {
     fn hint(&self) -> Option<String> {
         let text = match self {
+            Self::Config(ConfigError::Wrong { .. }) => {
+                "correct it there; the example in docs/config.toml has every key"
+            }
+            Self::Config(ConfigError::Io { .. }) => {
+                "check the name and the permissions of the file"
+            }
             Self::Bundle(error) => return error.hint(),
             Self::Image { .. } => "the file is damaged or was edited; fetch it once more",
             Self::Changed { .. } => {

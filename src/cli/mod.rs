@@ -41,8 +41,10 @@ use crate::report::{CardView, Ending, Outcome, failure, json, xml};
 /// Runs the command and tells what went wrong.
 #[must_use]
 pub fn run(cli: &Cli) -> Exit {
-    let settings = Settings::new(&cli.global);
-    let result = logging::start(&cli.global).and_then(|()| dispatch(&cli.command, &settings));
+    let mut settings = Settings::new(&cli.global);
+    let result = logging::start(&cli.global)
+        .and_then(|()| settings.configure(&cli.global, &cli.command))
+        .and_then(|()| dispatch(&cli.command, &settings));
     match result {
         Ok(exit) => exit,
         Err(error) if error.is_closed_pipe() => Exit::Done,

@@ -4,8 +4,9 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::{ColorArg, FormatArg, GlobalArgs, ProgressArg, SourceArgs};
+use super::args::{ColorArg, Command, FormatArg, GlobalArgs, ProgressArg, SourceArgs};
 use super::error::CliError;
+use crate::config::Config;
 use crate::report::Palette;
 use crate::report::progress::Style;
 use crate::sys;
@@ -44,7 +45,7 @@ pub enum SourceChoice {
 }
 
 /// What every command needs to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Which host.
     pub target: Target,
@@ -60,6 +61,8 @@ pub struct Settings {
     pub progress: Style,
     /// Colour of messages on stderr.
     pub palette: Palette,
+    /// What the site says for all its hosts.
+    pub config: Config,
 }
 
 impl Settings {
@@ -82,7 +85,19 @@ impl Settings {
             quiet: args.quiet,
             progress: progress(args, format),
             palette: Palette::new(coloured(args.color)),
+            config: Config::default(),
         }
+    }
+
+    /// Reads the site's configuration for a command that it has a say in.
+    ///
+    /// # Errors
+    /// [`CliError::Config`].
+    pub fn configure(&mut self, args: &GlobalArgs, command: &Command) -> Result<(), CliError> {
+        if command.is_configured() {
+            self.config = Config::load(args.config.as_deref())?;
+        }
+        Ok(())
     }
 
     /// Where images come from: what was given, else the lab's own bundles, else nowhere.
