@@ -16,7 +16,7 @@
 //!
 //! [[source]]
 //! online = "https://www.mellanox.com"   # the vendor's service
-//! key = "last_release"
+//! key = "last_release"                  # and a `name`, where two services are asked
 //!
 //! [branches]                            # release lines to stay on, by chip
 //! "ConnectX-7" = "28.39.*"
@@ -49,7 +49,7 @@ use crate::model::Model;
 use crate::plan::Branch;
 use crate::release::http::{AllowedHosts, ProxyChoice, Retries, Timeouts};
 use crate::release::index::{IndexPlace, IndexSource, Keys, family};
-use crate::release::service::{PUBLIC_KEY, VENDOR_SERVER};
+use crate::release::service::{NAME, PUBLIC_KEY, VENDOR_SERVER};
 use crate::release::source::Source;
 use crate::sys;
 
@@ -186,11 +186,17 @@ impl Config {
 
     fn understand(written: Written, folder: &Path) -> Result<Self, Fault> {
         let keys = keys(&written.keys, folder)?;
-        let sources = written
-            .sources
-            .into_iter()
-            .map(|source| understand_source(source, &keys, folder))
-            .collect::<Result<_, _>>()?;
+        let mut sources: Vec<Source> = Vec::new();
+        for source in written.sources {
+            let at = source.span().start;
+            let source = understand_source(source, &keys, folder)?;
+            // Answers say by name which source they are from.
+            if sources.iter().any(|known| known.name() == source.name()) {
+                let reason = format!("a second source with the name `{}`", source.name());
+                return Err(Fault { at, reason });
+            }
+            sources.push(source);
+        }
         let (timeouts, retries) = written.timeouts.understand()?;
         Ok(Self {
             cache: written.cache.map(|path| folder.join(path)),
@@ -244,14 +250,15 @@ fn understand_source(
             }))
         }
         (None, Some(server)) => {
-            if source.keys.is_some() || source.name.is_some() {
-                return Err(fault("`keys` and `name` are for an `index`"));
+            if source.keys.is_some() {
+                return Err(fault("`keys` are for an `index`"));
             }
             let server = Some(server).filter(|server| !server.is_empty());
             let key = source.key.map(Spanned::into_inner);
             Ok(Source::Online {
                 server: server.unwrap_or_else(|| VENDOR_SERVER.to_owned()),
                 key: key.unwrap_or_else(|| PUBLIC_KEY.to_owned()),
+                name: source.name.as_deref().unwrap_or(NAME).into(),
             })
         }
         _ => Err(fault("a source has either `index` or `online`")),
@@ -416,8 +423,10 @@ mod tests {
             })
             .collect();
         assert_eq!(signed, [true, false]);
-        assert!(matches!(&config.sources[2], Source::Online { server, key }
-            if server == VENDOR_SERVER && key == PUBLIC_KEY));
+        assert!(
+            matches!(&config.sources[2], Source::Online { server, key, .. }
+            if server == VENDOR_SERVER && key == PUBLIC_KEY)
+        );
         let lines: Vec<String> = config
             .branches
             .iter()
@@ -482,6 +491,10 @@ mod tests {
         assert_eq!(
             complaint("[branches]\n\"ConnectX-7\" = \"28\"\nConnectX7 = \"28\"\n"),
             "3:1: a second line for ConnectX-7"
+        );
+        assert_eq!(
+            complaint("[[source]]\nonline = \"\"\n[[source]]\nonline = \"https://x.example\"\n"),
+            "3:1: a second source with the name `online`"
         );
         assert_eq!(
             complaint("[timeouts]\nstall = -1\n"),

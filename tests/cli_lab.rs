@@ -406,7 +406,8 @@ fn an_update_without_source_says_what_to_give() {
     let ran = run(&["update", "--yes"]);
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("--image FILE or --image-dir DIR"),
+        ran.stderr
+            .contains("--image FILE, --image-dir DIR, --online or --index"),
         "{}",
         ran.stderr
     );

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::release_args::ReleaseArgs;
 use super::{completions, extract, lab, list, man, query, update, verify};
 
 /// Query and update the firmware of Mellanox/NVIDIA ConnectX network cards.
@@ -218,12 +219,16 @@ impl DeviceArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct SourceArgs {
     /// Firmware file (image or bundle); repeatable
-    #[arg(short, long, value_name = "FILE", conflicts_with = "image_dir")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["image_dir", "online", "index"])]
     pub image: Vec<PathBuf>,
 
     /// Folder of firmware files
-    #[arg(short = 'D', long, value_name = "DIR")]
+    #[arg(short = 'D', long, value_name = "DIR", conflicts_with_all = ["online", "index"])]
     pub image_dir: Option<PathBuf>,
+
+    /// Lists of releases.
+    #[command(flatten)]
+    pub releases: ReleaseArgs,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

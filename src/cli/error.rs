@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::exit::Exit;
+use super::release_error::ReleaseError;
 use crate::access::AccessError;
 use crate::bundle::BundleError;
 use crate::config::ConfigError;
@@ -29,6 +30,9 @@ pub enum CliError {
     /// The site's configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Releases cannot be found, fetched or listed.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
     /// A firmware file cannot be used.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -217,6 +221,7 @@ impl CliError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Release(error) => error.exit(),
             Self::NoSource
             | Self::NoTerminal { .. }
             | Self::NotOneDevice
@@ -243,6 +248,7 @@ impl CliError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Config(_) => "bad_config",
+            Self::Release(error) => error.code(),
             Self::Bundle(error) => error.class(),
             Self::Image { .. } => "bad_image",
             Self::Changed { .. } => "file_changed",
@@ -302,6 +308,7 @@ impl Hint for CliError {
             Self::Config(ConfigError::Io { .. }) => {
                 "check the name and the permissions of the file"
             }
+            Self::Release(error) => return error.hint(),
             Self::Bundle(error) => return error.hint(),
             Self::Image { .. } => "the file is damaged or was edited; fetch it once more",
             Self::Changed { .. } => {
@@ -319,7 +326,7 @@ impl Hint for CliError {
                 "fetch these files once more or take them out of the folder; one of them may hold the newest firmware"
             }
             Self::NoSource => {
-                "give --image FILE or --image-dir DIR (or --lab for the simulated host)"
+                "give --image FILE, --image-dir DIR, --online or --index URL-or-FILE (or --lab for the simulated host)"
             }
             Self::Enumeration(_) => "run on Linux with sysfs mounted, or give --sysfs DIR",
             Self::NoDevice => {

@@ -19,7 +19,10 @@ pub mod logging;
 pub mod man;
 pub mod query;
 mod queue;
+mod release_args;
+mod release_error;
 mod release_lock;
+mod releases;
 pub mod settings;
 pub mod source;
 pub mod standard_input;
@@ -120,6 +123,16 @@ fn tell_outcome(settings: &Settings, device: &str, outcome: &Outcome) {
     log::info!("{}: {text}", outcome.ending.word());
     let advice = outcome.advice.as_deref();
     let _ = failure::plain(&mut io::stderr(), settings.palette, &text, advice);
+}
+
+/// Sentences that the user should know, on stderr.
+fn warn(settings: &Settings, warnings: &[String]) {
+    for text in warnings {
+        log::info!("{text}");
+        if !settings.quiet {
+            let _ = failure::warning(&mut io::stderr(), settings.palette, text);
+        }
+    }
 }
 
 /// What could not be read, on stderr: each by name, with the reason and the advice. What is only

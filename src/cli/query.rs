@@ -7,11 +7,13 @@ use clap::Args;
 use super::args::{DeviceArgs, SourceArgs};
 use super::error::CliError;
 use super::exit::Exit;
-use super::host::Host;
+use super::host::{Host, Survey};
 use super::release_lock::{self, Consent};
 use super::settings::{Format, Settings};
 use super::source::{Offers, Source};
-use crate::plan::{Aim, Branch, Policy, Status, plan};
+use crate::plan::{Branch, Policy, Status, plan};
+use crate::report::json::SourceList;
+use crate::report::text::Detail;
 use crate::report::{CardView, json, text, xml};
 
 /// Arguments of `query`.
@@ -37,6 +39,11 @@ pub struct QueryArgs {
     #[arg(short, long, requires = "release_lock")]
     yes: bool,
 
+    /// Also tell why a card stands as it does, where the image on offer is from, and its release
+    /// notes
+    #[arg(long)]
+    full: bool,
+
     /// Exit with 3 when an update is available
     #[arg(long)]
     exit_code: bool,
@@ -57,22 +64,27 @@ impl QueryArgs {
             };
             release_lock::run(&host, &self.devices, consent, settings)?;
         }
-        let source = Source::open(&settings.source(&self.source), host.firmware.as_deref())?;
-        let survey = host.survey(&self.devices)?;
-        let cards = &survey.reports;
-        let offers = match &source {
-            Some(source) => source.offers_for(cards)?,
+        let source = Source::open(settings.source(&self.source)?, host.firmware.as_deref())?;
+        let Survey {
+            reports: cards,
+            unread: mut failures,
+            ..
+        } = host.survey(&self.devices)?;
+        let mut offers = match source {
+            Some(source) => source.offers_for(&cards)?,
             None => Offers::default(),
         };
+        super::warn(settings, &offers.warnings);
         let policy = Policy {
-            aim: source.as_ref().map_or(Aim::Report, |source| source.aim),
             branch: self.branch.clone(),
-            ..Policy::default()
+            lines: settings.config.branches.clone(),
+            ..offers.policy()
         };
-        let decisions = plan(cards, &offers.offers, &policy);
-        let views = CardView::all(cards, &decisions, &offers.offers);
-        print(settings, &views, source.as_ref(), &survey.unread)?;
-        if !survey.unread.is_empty() {
+        failures.append(&mut offers.failures);
+        let decisions = plan(&cards, &offers.offers, &policy);
+        let views = CardView::all(&cards, &decisions, &offers.offers);
+        self.print(settings, &views, &offers, &failures)?;
+        if !failures.is_empty() {
             return Ok(Exit::Failed);
         }
         Ok(self.exit(&views))
@@ -89,29 +101,34 @@ impl QueryArgs {
             Exit::Done
         }
     }
-}
 
-fn print(
-    settings: &Settings,
-    views: &[CardView<'_>],
-    source: Option<&Source>,
-    unread: &[CliError],
-) -> Result<(), CliError> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match settings.format {
-        Format::Text => text::query(&mut out, views)?,
-        Format::Xml => xml::query(&mut out, views)?,
-        Format::Json => {
-            let problems: Vec<_> = unread.iter().map(CliError::problem).collect();
-            json::query(
-                &mut out,
-                views,
-                source.map(|source| &source.name),
-                &problems,
-            )?;
+    fn print(
+        &self,
+        settings: &Settings,
+        views: &[CardView<'_>],
+        offers: &Offers,
+        failures: &[CliError],
+    ) -> Result<(), CliError> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let detail = if self.full {
+            Detail::Full
+        } else {
+            Detail::Usual
+        };
+        match settings.format {
+            Format::Text => text::query(&mut out, views, detail)?,
+            Format::Xml => xml::query(&mut out, views)?,
+            Format::Json => {
+                let problems: Vec<_> = failures.iter().map(CliError::problem).collect();
+                let sources = SourceList {
+                    whole: offers.name.as_ref(),
+                    searched: &offers.searched(),
+                };
+                json::query(&mut out, views, sources, &problems)?;
+            }
         }
+        out.flush()?;
+        super::tell_unread(settings, views, failures);
+        Ok(())
     }
-    out.flush()?;
-    super::tell_unread(settings, views, unread);
-    Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::args::{ColorArg, Command, FormatArg, GlobalArgs, ProgressArg, SourceArgs};
 use super::error::CliError;
 use crate::config::Config;
+use crate::release::{Freshness, Sources};
 use crate::report::Palette;
 use crate::report::progress::Style;
 use crate::sys;
@@ -32,7 +33,7 @@ pub enum Format {
 }
 
 /// Where images come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum SourceChoice {
     /// Nowhere.
     None,
@@ -42,6 +43,8 @@ pub enum SourceChoice {
     Folder(PathBuf),
     /// The lab's own bundles.
     Lab,
+    /// Lists of releases, to be asked, and whether files that were fetched before are good enough.
+    Lists(Box<Sources>, Freshness),
 }
 
 /// What every command needs to know.
@@ -100,17 +103,28 @@ impl Settings {
         Ok(())
     }
 
-    /// Where images come from: what was given, else the lab's own bundles, else nowhere.
-    #[must_use]
-    pub fn source(&self, args: &SourceArgs) -> SourceChoice {
+    /// Where images come from: what was given, else the site's sources, else the lab's own bundles,
+    /// else nowhere.
+    ///
+    /// # Errors
+    /// Options about sources that make no sense.
+    pub fn source(&self, args: &SourceArgs) -> Result<SourceChoice, CliError> {
         if !args.image.is_empty() {
-            return SourceChoice::Files(args.image.clone());
+            return Ok(SourceChoice::Files(args.image.clone()));
         }
-        match (&args.image_dir, &self.target) {
-            (Some(dir), _) => SourceChoice::Folder(dir.clone()),
-            (None, Target::Lab(_)) => SourceChoice::Lab,
-            (None, Target::Host(_)) => SourceChoice::None,
+        if let Some(dir) = &args.image_dir {
+            return Ok(SourceChoice::Folder(dir.clone()));
         }
+        let list = args.releases.list(&self.config)?;
+        if !list.is_empty() {
+            let sources = args.releases.network.sources(list, &self.config)?;
+            let freshness = args.releases.network.freshness();
+            return Ok(SourceChoice::Lists(Box::new(sources), freshness));
+        }
+        Ok(match &self.target {
+            Target::Lab(_) => SourceChoice::Lab,
+            Target::Host(_) => SourceChoice::None,
+        })
     }
 
     /// Refuses XML for a command that has none.

@@ -1,4 +1,5 @@
-//! Where the images of a run come from: files, a folder, or the lab's own bundles.
+//! Where the images of a run come from: files, a folder, the lab's own bundles, or lists of
+//! releases ([`super::releases`]).
 //!
 //! Containers are opened before any card is touched, so a broken file stops a run at its start.
 //! Only images for boards that are there are taken out and read; what is planned with is what the
@@ -10,37 +11,54 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::error::CliError;
+use super::releases::{Answers, Found, Listing};
 use super::settings::SourceChoice;
 use super::standard_input;
 use crate::bundle::{Bundle, BundleError, Entry, Options};
 use crate::card::CardReport;
 use crate::identity::Psid;
 use crate::image;
-use crate::plan::{Aim, Facts, Offer};
-use crate::report::json::SourceName;
+use crate::plan::{Aim, Facts, Offer, Policy};
+use crate::release::{Freshness, Source as ReleaseSource, Sources};
+use crate::report::json::{SearchedSource, SourceName};
+use crate::report::transfer::TransferBoard;
 
 /// Kind of the source a lab brings along.
 const LAB: &str = "lab";
 
-/// Open containers, and the images they offer to the cards of this run.
+/// Open containers, or lists that can be asked.
 #[derive(Debug)]
 pub struct Source {
-    /// How reports call it.
-    pub name: SourceName,
-    /// How loudly a card without an image is told.
-    pub aim: Aim,
-    bundles: Vec<Bundle>,
+    name: SourceName,
+    origin: Origin,
 }
 
-/// The images on offer.
+#[derive(Debug)]
+enum Origin {
+    Bundles(Aim, Vec<Bundle>),
+    Lists(Box<Sources>, Freshness),
+}
+
+/// The images on offer to the cards of this run.
 #[derive(Debug, Default)]
 pub struct Offers {
-    /// In the order of the files.
+    /// In the order of the files, or board by board.
     pub offers: Vec<Offer>,
     /// Every board the source has an image for, as far as that was read.
     pub boards: BTreeSet<Psid>,
-    /// For each offer, its container and its place in that.
-    places: Vec<(usize, usize)>,
+    /// How reports call the source; `None`: there was none.
+    pub name: Option<SourceName>,
+    /// How loudly a card without an image is told.
+    pub aim: Aim,
+    /// Lists that gave no answer.
+    pub failures: Vec<CliError>,
+    /// What the user should know, one sentence each.
+    pub warnings: Vec<String>,
+    /// The lists, where the offers are from such.
+    pub listing: Option<Listing>,
+    bundles: Vec<Bundle>,
+    /// For each offer, its container and its place in that, once it is here.
+    places: Vec<Option<(usize, usize)>>,
 }
 
 impl Source {
@@ -50,61 +68,161 @@ impl Source {
     /// # Errors
     /// A file that cannot be used, by name.
     pub fn open(
-        choice: &SourceChoice,
+        choice: SourceChoice,
         lab_firmware: Option<&Path>,
     ) -> Result<Option<Self>, CliError> {
         let folder = |kind, path: &Path| {
             let bundles = vec![open_folder(path)?];
-            Ok::<_, CliError>((kind, path.display().to_string(), Aim::Collection, bundles))
+            let origin = Origin::Bundles(Aim::Collection, bundles);
+            Ok::<_, CliError>((kind, path.display().to_string(), origin))
         };
-        let (kind, name, aim, bundles) = match (choice, lab_firmware) {
+        let (kind, name, origin) = match (choice, lab_firmware) {
             (SourceChoice::None, _) | (SourceChoice::Lab, None) => return Ok(None),
             (SourceChoice::Files(files), _) => {
                 let bundles = files
                     .iter()
                     .map(|file| open_file(file))
                     .collect::<Result<_, _>>()?;
-                ("image", names(files), Aim::Files, bundles)
+                let origin = Origin::Bundles(Aim::Files, bundles);
+                ("image", names(&files), origin)
             }
-            (SourceChoice::Folder(path), _) => folder("directory", path)?,
+            (SourceChoice::Folder(path), _) => folder("directory", &path)?,
             (SourceChoice::Lab, Some(path)) => folder(LAB, path)?,
+            (SourceChoice::Lists(sources, freshness), _) => {
+                let (kind, name) = name_of(sources.list());
+                (kind, name, Origin::Lists(sources, freshness))
+            }
         };
         Ok(Some(Self {
             name: SourceName { kind, name },
-            aim,
-            bundles,
+            origin,
         }))
     }
 
-    /// Whether these are the bundles that a lab brings along.
-    #[must_use]
-    pub fn is_labs_own(&self) -> bool {
-        self.name.kind == LAB
-    }
-
-    /// Reads the images for the boards of these cards.
+    /// Reads the images, or asks for the releases, for the boards of these cards.
     ///
     /// # Errors
-    /// An image that cannot be taken out or read, by name.
-    pub fn offers_for(&self, cards: &[CardReport]) -> Result<Offers, CliError> {
-        let boards: BTreeSet<&Psid> = cards.iter().filter_map(|card| card.psid.as_ref()).collect();
-        let mut offers = Offers::default();
-        for (index, bundle) in self.bundles.iter().enumerate() {
-            let filed = bundle
-                .entries()
-                .iter()
-                .filter_map(|entry| entry.psid.clone());
-            offers.boards.extend(filed);
-            for (entry, offer) in read(bundle, &on_offer(bundle.entries(), &boards))? {
-                // A bare image tells its board only here.
-                offers.boards.extend(offer.psid().cloned());
-                if offer.psid().is_some_and(|psid| boards.contains(psid)) {
-                    offers.offers.push(offer);
-                    offers.places.push((index, entry));
+    /// An image that cannot be taken out or read, by name. A list that gives no answer is one of
+    /// the failures instead.
+    pub fn offers_for(self, cards: &[CardReport]) -> Result<Offers, CliError> {
+        let offers = Offers {
+            name: Some(self.name),
+            ..Offers::default()
+        };
+        match self.origin {
+            Origin::Bundles(aim, bundles) => {
+                let mut offers = Offers { aim, ..offers };
+                for bundle in bundles {
+                    offers.add(bundle, cards)?;
                 }
+                Ok(offers)
+            }
+            Origin::Lists(sources, freshness) => {
+                Ok(offers.listed(Listing::ask(*sources, freshness, cards)))
             }
         }
-        Ok(offers)
+    }
+}
+
+impl Offers {
+    /// Whether these are of the bundles that a lab brings along.
+    #[must_use]
+    pub fn are_labs_own(&self) -> bool {
+        self.name.as_ref().is_some_and(|name| name.kind == LAB)
+    }
+
+    /// Where was looked, and how that went.
+    #[must_use]
+    pub fn searched(&self) -> Vec<SearchedSource> {
+        match &self.listing {
+            Some(listing) => listing.searched.clone(),
+            None => self.name.iter().map(SearchedSource::from).collect(),
+        }
+    }
+
+    /// What a plan has to know of the source.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let searched = self.listing.iter().flat_map(|listing| &listing.searched);
+        Policy {
+            aim: self.aim,
+            searched: searched.map(|list| list.name.clone()).collect(),
+            failures: self.failures.iter().map(ToString::to_string).collect(),
+            ..Policy::default()
+        }
+    }
+
+    /// Makes the images of these offers be here.
+    ///
+    /// Returns whether anything had to be fetched: then it is time to plan again, since only an
+    /// image that is here says what it is.
+    ///
+    /// # Errors
+    /// The first that cannot be had, or is not what was listed.
+    pub fn fetch(
+        &mut self,
+        wanted: &BTreeSet<usize>,
+        board: &mut TransferBoard,
+    ) -> Result<bool, CliError> {
+        let Some(listing) = &mut self.listing else {
+            return Ok(false);
+        };
+        let mut any = false;
+        for &index in wanted {
+            let (Some(offer), Some(place)) =
+                (self.offers.get_mut(index), self.places.get_mut(index))
+            else {
+                continue;
+            };
+            if offer.image().is_none() {
+                let Found {
+                    bundle,
+                    entry,
+                    offer: found,
+                } = listing.fetch(index, offer, &mut self.bundles, board)?;
+                (*offer, *place) = (found, Some((bundle, entry)));
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Adds what an open container has for the boards of these cards.
+    fn add(&mut self, bundle: Bundle, cards: &[CardReport]) -> Result<(), CliError> {
+        let boards: BTreeSet<&Psid> = cards.iter().filter_map(|card| card.psid.as_ref()).collect();
+        let filed = bundle
+            .entries()
+            .iter()
+            .filter_map(|entry| entry.psid.clone());
+        self.boards.extend(filed);
+        for (entry, offer) in read(&bundle, &on_offer(bundle.entries(), &boards))? {
+            // A bare image tells its board only here.
+            self.boards.extend(offer.psid().cloned());
+            if offer.psid().is_some_and(|psid| boards.contains(psid)) {
+                self.offers.push(offer);
+                self.places.push(Some((self.bundles.len(), entry)));
+            }
+        }
+        self.bundles.push(bundle);
+        Ok(())
+    }
+
+    /// Adds what lists answered.
+    fn listed(mut self, answers: Answers) -> Self {
+        let listing = answers.listing;
+        self.warnings = answers.warnings;
+        self.aim = if answers.failures.is_empty() {
+            Aim::Collection
+        } else {
+            Aim::Part
+        };
+        self.failures = answers.failures;
+        self.offers = listing.offers();
+        self.places = vec![None; self.offers.len()];
+        self.boards
+            .extend(self.offers.iter().filter_map(|offer| offer.psid().cloned()));
+        self.listing = Some(listing);
+        self
     }
 
     /// The bytes of these offers, verified as a whole; a package is inflated once for all of them.
@@ -112,18 +230,14 @@ impl Source {
     ///
     /// # Errors
     /// [`CliError::Changed`], or what is wrong with container or image.
-    pub fn images(
-        &self,
-        offers: &Offers,
-        wanted: &BTreeSet<usize>,
-    ) -> Result<BTreeMap<usize, Vec<u8>>, CliError> {
+    pub fn images(&self, wanted: &BTreeSet<usize>) -> Result<BTreeMap<usize, Vec<u8>>, CliError> {
         let mut images = BTreeMap::new();
         for (number, bundle) in self.bundles.iter().enumerate() {
-            let here = wanted
-                .iter()
-                .filter(|&&index| offers.places[index].0 == number);
-            let by_entry: BTreeMap<usize, usize> =
-                here.map(|&index| (offers.places[index].1, index)).collect();
+            let here = wanted.iter().filter_map(|&index| {
+                let (container, entry) = (*self.places.get(index)?)?;
+                (container == number).then_some((entry, index))
+            });
+            let by_entry: BTreeMap<usize, usize> = here.collect();
             bundle.read_these(&by_entry.keys().copied().collect(), |entry, bytes| {
                 if let Some(&index) = by_entry.get(&entry.index) {
                     images.insert(index, bytes.to_vec());
@@ -131,10 +245,20 @@ impl Source {
             })?;
         }
         for (&index, bytes) in &images {
-            check(&offers.offers[index], bytes)?;
+            check(&self.offers[index], bytes)?;
         }
         Ok(images)
     }
+}
+
+/// Several lists are one source, too.
+fn name_of(list: &[ReleaseSource]) -> (&'static str, String) {
+    let kind = match list {
+        [only] => only.kind(),
+        _ => "releases",
+    };
+    let names: Vec<String> = list.iter().map(|list| list.name().to_string()).collect();
+    (kind, names.join(", "))
 }
 
 /// Checks that `bytes` are what the offer was made from, and good.

@@ -12,14 +12,17 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::fleet::{self, Deed};
 use super::host::{Host, Survey};
+use super::release_error::ReleaseError;
 use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Offers, Source};
 use crate::flash::Cancel;
 use crate::flash::component::BusyHandle;
 use crate::plan::{Action, Branch, Consents, Decision, Policy, Reason, plan};
 use crate::progress::Sink;
-use crate::report::json::Problem;
+use crate::report::json::{Problem, SearchedSource, SourceList};
 use crate::report::summary::{self, Label};
+use crate::report::text::Detail;
+use crate::report::transfer::TransferBoard;
 use crate::report::{CardView, Ending, Outcome, json, text};
 
 /// Arguments of `update`.
@@ -101,7 +104,6 @@ pub(super) struct Run<'a> {
     args: &'a UpdateArgs,
     pub(super) settings: &'a Settings,
     host: &'a Host,
-    source: &'a Source,
     survey: &'a Survey,
     offers: &'a Offers,
     policy: &'a Policy,
@@ -120,34 +122,37 @@ impl UpdateArgs {
     /// nothing, no card, nobody to ask. What happens to a card is its outcome.
     pub fn run(&self, settings: &Settings) -> Result<Exit, CliError> {
         settings.no_xml("update")?;
-        let choice = settings.source(&self.source);
-        if choice == SourceChoice::None {
+        let choice = settings.source(&self.source)?;
+        if matches!(choice, SourceChoice::None) {
             return Err(CliError::NoSource);
         }
         let host = Host::open(settings)?;
-        let source = Source::open(&choice, host.firmware.as_deref())?.ok_or(CliError::NoSource)?;
+        let source = Source::open(choice, host.firmware.as_deref())?.ok_or(CliError::NoSource)?;
         let survey = host.survey(&self.devices)?;
-        let offers = source.offers_for(&survey.reports)?;
-        let policy = self.policy(&source);
-        let decisions = plan(&survey.reports, &offers.offers, &policy);
+        let mut offers = source.offers_for(&survey.reports)?;
+        super::warn(settings, &offers.warnings);
+        let policy = self.policy(settings, &offers);
+        let mut decisions = plan(&survey.reports, &offers.offers, &policy);
+        let mut board = TransferBoard::new(settings.progress);
+        while offers.fetch(&due(&decisions), &mut board)? {
+            decisions = plan(&survey.reports, &offers.offers, &policy);
+        }
         let run = Run {
             args: self,
             settings,
             host: &host,
-            source: &source,
             survey: &survey,
             offers: &offers,
             policy: &policy,
             views: &CardView::all(&survey.reports, &decisions, &offers.offers),
-            images: source.images(&offers, &due(&decisions))?,
-            unmatched: unmatched(&source, &offers, &survey, &decisions),
+            images: offers.images(&due(&decisions))?,
+            unmatched: unmatched(&offers, &survey, &decisions),
         };
         run.go()
     }
 
-    fn policy(&self, source: &Source) -> Policy {
+    fn policy(&self, settings: &Settings, offers: &Offers) -> Policy {
         Policy {
-            aim: source.aim,
             named: !self.devices.is_all(),
             consents: Consents {
                 reinstall: self.reinstall,
@@ -155,7 +160,8 @@ impl UpdateArgs {
                 psid_change: self.allow_psid_change,
             },
             branch: self.branch.clone(),
-            lines: Vec::new(),
+            lines: settings.config.branches.clone(),
+            ..offers.policy()
         }
     }
 }
@@ -173,26 +179,30 @@ fn to_burn(decision: &Decision) -> Option<usize> {
 
 /// A source that was given for these cards and has nothing for any of them: files that were named,
 /// or a folder. That a lab's bundle has nothing for a card is nobody's mistake.
-fn unmatched(
-    source: &Source,
-    offers: &Offers,
-    survey: &Survey,
-    decisions: &[Decision],
-) -> Option<CliError> {
+fn unmatched(offers: &Offers, survey: &Survey, decisions: &[Decision]) -> Option<CliError> {
     let of_use = |decision: &Decision| {
         matches!(
             decision.action,
             Action::Burn | Action::Activate | Action::Keep
         )
     };
-    if source.is_labs_own() || decisions.iter().any(of_use) || !decisions.iter().any(has_no_image) {
+    if offers.are_labs_own() || decisions.iter().any(of_use) || !decisions.iter().any(has_no_image)
+    {
         return None;
     }
     let boards = survey.reports.iter().filter_map(|card| card.psid.as_ref());
-    Some(CliError::Unmatched {
-        source_name: source.name.name.clone(),
-        boards: offers.boards.iter().map(ToString::to_string).collect(),
-        cards: boards.map(ToString::to_string).collect(),
+    let cards: Vec<String> = boards.map(ToString::to_string).collect();
+    let names = |list: Vec<SearchedSource>| list.into_iter().map(|list| list.name).collect();
+    Some(match &offers.listing {
+        Some(_) => CliError::from(ReleaseError::NotListed {
+            boards: cards,
+            searched: names(offers.searched()),
+        }),
+        None => CliError::Unmatched {
+            source_name: offers.name.as_ref()?.name.clone(),
+            boards: offers.boards.iter().map(ToString::to_string).collect(),
+            cards,
+        },
     })
 }
 
@@ -200,7 +210,7 @@ fn unmatched(
 const fn has_no_image(decision: &Decision) -> bool {
     matches!(
         decision.reason,
-        Reason::NoImage { branch: None, .. } | Reason::OemNoImage { .. }
+        Reason::NoImage { branch: None, .. } | Reason::NotListed { .. } | Reason::OemNoImage { .. }
     )
 }
 
@@ -208,7 +218,7 @@ impl Run<'_> {
     fn go(&self) -> Result<Exit, CliError> {
         if self.is_text() && !self.settings.quiet {
             self.say(|out| {
-                text::query(out, self.views)?;
+                text::query(out, self.views, Detail::Usual)?;
                 summary::found(out, self.views)
             })?;
         }
@@ -345,8 +355,13 @@ impl Run<'_> {
         }
     }
 
+    /// What could not be read: functions of the bus, sources.
+    fn failures(&self) -> impl Iterator<Item = &CliError> {
+        self.survey.unread.iter().chain(&self.offers.failures)
+    }
+
     fn report(&self, outcomes: &[Outcome]) -> Result<(), CliError> {
-        let failures = || self.survey.unread.iter().chain(&self.unmatched);
+        let failures = || self.failures().chain(&self.unmatched);
         for error in failures() {
             super::tell(self.settings, error);
         }
@@ -358,7 +373,10 @@ impl Run<'_> {
         let document = json::Update {
             cards: self.views,
             outcomes,
-            source: &self.source.name,
+            source: SourceList {
+                whole: self.offers.name.as_ref(),
+                searched: &self.offers.searched(),
+            },
             dry_run: self.args.dry_run,
         };
         ignore_closed_pipe(json::update(&mut out, &document, &problems))
@@ -366,10 +384,12 @@ impl Run<'_> {
 
     fn exit(&self, outcomes: &[Outcome]) -> Exit {
         let any = |ending| outcomes.iter().any(|outcome| outcome.ending == ending);
-        let unread = !self.survey.unread.is_empty();
+        let unread = self.failures().next().is_some();
         if unread || any(Ending::Failed) || any(Ending::Interrupted) {
             Exit::Failed
-        } else if any(Ending::Refused) || self.unmatched.is_some() {
+        } else if let Some(unmatched) = &self.unmatched {
+            unmatched.exit()
+        } else if any(Ending::Refused) {
             Exit::Refused
         } else if self.args.exit_code && outcomes.iter().any(Outcome::needs_restart) {
             Exit::RestartNeeded

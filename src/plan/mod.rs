@@ -67,6 +67,10 @@ pub struct Policy {
     pub branch: Option<Branch>,
     /// Release lines to stay on, by chip, where no line is asked for.
     pub lines: Vec<(&'static Model, Branch)>,
+    /// Names of the lists of releases that were asked, where the offers are from such.
+    pub searched: Vec<String>,
+    /// Those of them that gave no answer, each with why.
+    pub failures: Vec<String>,
 }
 
 impl Policy {
@@ -169,7 +173,7 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     {
         return decision;
     }
-    match fitting(card, offers, &candidates) {
+    let decision = match fitting(card, offers, &candidates) {
         Ok(fitting) => match offer::choose(offers, &fitting) {
             Some(choice) => weigh(card, current, offers, &choice, policy),
             None => no_image(card, psid, offers, policy),
@@ -179,7 +183,19 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
             offer: Some(newest),
             ..Decision::without_offer(Status::NoImage, Action::Refuse, Reason::DoesNotFit(misfit))
         },
+    };
+    match (policy.aim, decision.action) {
+        // What could not be read may hold something newer.
+        (Aim::Part, Action::Keep) => not_known(policy),
+        _ => decision,
     }
+}
+
+/// Of a card for which a source that gave no answer may have something.
+fn not_known(policy: &Policy) -> Decision {
+    let failures = policy.failures.clone();
+    let reason = Reason::SourceFailed { failures };
+    Decision::without_offer(Status::NotCompared, policy.pass(), reason)
 }
 
 /// A card that is too old for every image there is.
@@ -249,6 +265,13 @@ fn no_image(card: &CardReport, psid: &Psid, offers: &[Offer], policy: &Policy) -
                 brand,
             },
         ),
+        _ if off_branch.is_none() && !policy.searched.is_empty() => (
+            Status::NoImage,
+            Reason::NotListed {
+                psid: psid.clone(),
+                searched: policy.searched.clone(),
+            },
+        ),
         _ => (
             Status::NoImage,
             Reason::NoImage {
@@ -258,8 +281,7 @@ fn no_image(card: &CardReport, psid: &Psid, offers: &[Offer], policy: &Policy) -
         ),
     };
     if policy.aim == Aim::Part {
-        let reason = Reason::SourceFailed;
-        return Decision::without_offer(Status::NotCompared, policy.pass(), reason);
+        return not_known(policy);
     }
     if policy.consents.psid_change {
         let reason = Reason::PsidChange { psid: psid.clone() };

@@ -136,9 +136,9 @@ impl Offer {
 pub(super) struct Choice {
     /// The newest.
     pub newest: usize,
-    /// Offers of the same version and other contents: nobody can say which is meant.
+    /// Offers of the same source and version with other contents: nobody can say which is meant.
     pub rivals: Vec<usize>,
-    /// Older offers.
+    /// Older offers, and those of sources that come later.
     pub older: Vec<usize>,
 }
 
@@ -165,7 +165,8 @@ pub(super) fn reachable(
 }
 
 /// The newest of `candidates` (indices into `offers`), or `None` when there is none. Offers with
-/// equal contents count once: the first stands for all.
+/// equal contents count once, and of equal versions the first source counts: the first stands for
+/// all.
 pub(super) fn choose(offers: &[Offer], candidates: &[usize]) -> Option<Choice> {
     let mut distinct: Vec<usize> = Vec::new();
     for &index in candidates {
@@ -181,10 +182,19 @@ pub(super) fn choose(offers: &[Offer], candidates: &[usize]) -> Option<Choice> {
     let (mut newest, older): (Vec<_>, Vec<_>) = distinct
         .into_iter()
         .partition(|&index| offers[index].rank() == best);
-    let rivals = newest.split_off(1);
+    let alike = newest.split_off(1);
+    let newest = newest.pop()?;
+    // Sources stand in the order of trust: what a later one has of the same version is no riddle.
+    let list = |index: usize| {
+        let source = offers[index].provenance.as_ref();
+        source.map(|source| source.name.as_str())
+    };
+    let (rivals, later): (Vec<_>, Vec<_>) = alike
+        .into_iter()
+        .partition(|&index| list(index) == list(newest));
     Some(Choice {
-        newest: newest.pop()?,
+        newest,
         rivals,
-        older,
+        older: later.into_iter().chain(older).collect(),
     })
 }

@@ -96,8 +96,18 @@ pub enum Reason {
         /// The release line asked for, where images of other lines are there.
         branch: Option<Branch>,
     },
-    /// A source could not be read, so nobody knows whether it has an image for this board.
-    SourceFailed,
+    /// No list of releases has one for this board.
+    NotListed {
+        /// The board.
+        psid: Psid,
+        /// The lists, all of which answered.
+        searched: Vec<String>,
+    },
+    /// A source could not be read, so nobody knows whether it has a newer image for this board.
+    SourceFailed {
+        /// Each that gave no answer, and why.
+        failures: Vec<String>,
+    },
     /// The card is too old for every image there is.
     TooOld {
         /// The newest of them.
@@ -214,7 +224,16 @@ impl fmt::Display for Reason {
                 psid,
                 branch: Some(branch),
             } => write!(f, "no image for {psid} is on {branch}"),
-            Self::SourceFailed => f.write_str("not every source could be read"),
+            Self::NotListed { psid, searched } => {
+                write!(
+                    f,
+                    "{psid} is not listed: looked at {}",
+                    list(searched.iter().cloned())
+                )
+            }
+            Self::SourceFailed { failures } => {
+                write!(f, "a source gave no answer: {}", failures.join("; "))
+            }
             Self::TooOld { version, minimum } => write!(
                 f,
                 "{version} needs {minimum} on the card first, and no step in between is on offer"
@@ -262,7 +281,7 @@ impl Reason {
             }
             Self::Downgrade { .. } => "switch the host off and on again to run the older version",
             Self::Staged { .. } => "reboot the host to run it",
-            Self::NoSource => "give --image FILE or --image-dir DIR",
+            Self::NoSource => "give --image FILE, --image-dir DIR, --online or --index URL-or-FILE",
             Self::NoImage {
                 branch: Some(_), ..
             } => "leave --branch out, or give a source that holds this line",
@@ -272,7 +291,10 @@ impl Reason {
                     "give a bundle from {brand} that holds an image for this PSID"
                 ));
             }
-            Self::SourceFailed => "see the error of the source",
+            Self::NotListed { .. } => {
+                "give a bundle that holds an image for this PSID with --image"
+            }
+            Self::SourceFailed { .. } => "see the error of the source",
             Self::TooOld { .. } => "give an image of the version in between",
             Self::PsidChange { .. } => {
                 "give an image for the card's own PSID; an image for another board can leave the card without link or dead"

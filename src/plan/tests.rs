@@ -492,8 +492,56 @@ fn a_source_that_could_not_be_read_is_never_taken_for_one_without_images() {
     let decision = one(&card, &[], &policy);
     assert_eq!(
         (decision.status, decision.reason),
-        (Status::NotCompared, Reason::SourceFailed)
+        (
+            Status::NotCompared,
+            Reason::SourceFailed {
+                failures: Vec::new()
+            }
+        )
     );
+    for version in ["14.32.1010", "14.31.1014"] {
+        let decision = one(&card, &[listed(BOARD, version, None)], &policy);
+        assert_eq!(decision.status, Status::NotCompared, "{version}");
+        assert_eq!(decision.action, Action::Skip);
+    }
     let newer = [listed(BOARD, "14.32.1900", None)];
     assert_eq!(one(&card, &newer, &policy).action, Action::Burn);
+}
+
+#[test]
+fn of_equal_versions_the_first_source_is_taken_and_only_its_own_contradict_each_other() {
+    let card = card(LX, BOARD, "14.31.1014");
+    let from = |name: &str, digest| {
+        let mut offer = listed(BOARD, "14.32.1010", None);
+        offer.digest = Some([digest; 32]);
+        offer.provenance.get_or_insert_default().name = name.to_owned();
+        offer
+    };
+    let offers = [from("site", 1), from("online", 2)];
+    let decision = one(&card, &offers, &collection());
+    assert_eq!(
+        (decision.action, decision.offer, decision.passed_over),
+        (Action::Burn, Some(0), vec![1])
+    );
+    let decision = one(&card, &[from("site", 1), from("site", 2)], &collection());
+    assert!(
+        matches!(decision.reason, Reason::Ambiguous { .. }),
+        "{decision:?}"
+    );
+}
+
+#[test]
+fn a_board_that_no_list_has_is_told_with_where_was_looked() {
+    let policy = Policy {
+        searched: vec!["site".to_owned(), "online".to_owned()],
+        ..collection()
+    };
+    let decision = one(&card(LX, BOARD, "14.32.1010"), &[], &policy);
+    assert_eq!(
+        (decision.status, decision.reason.to_string().as_str()),
+        (
+            Status::NoImage,
+            "MT_2420110034 is not listed: looked at site and online"
+        )
+    );
 }

@@ -30,6 +30,8 @@ pub enum Source {
         server: String,
         /// Release stream.
         key: String,
+        /// How reports call it.
+        name: Arc<str>,
     },
     /// An index of one's own.
     Index(IndexSource),
@@ -104,11 +106,20 @@ pub struct Sources {
 }
 
 impl Source {
+    /// What it is, for programs: `online` or `index`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Online { .. } => service::NAME,
+            Self::Index(_) => "index",
+        }
+    }
+
     /// How reports call it.
     #[must_use]
     pub fn name(&self) -> Arc<str> {
         match self {
-            Self::Online { .. } => Arc::from(service::NAME),
+            Self::Online { name, .. } => Arc::clone(name),
             Self::Index(index) => Arc::clone(&index.name),
         }
     }
@@ -151,7 +162,9 @@ impl Sources {
     #[must_use]
     pub fn find(&self, asked: &[Asked]) -> Findings {
         self.search(|source| match source {
-            Source::Online { server, key } => Ok(self.service(server, key)?.newest(asked)?),
+            Source::Online { server, key, name } => {
+                Ok(self.service(server, key, name)?.newest(asked)?)
+            }
             Source::Index(source) => {
                 let index = source.load(&self.connector, Some(&self.cache))?;
                 Ok(listed(&index, asked))
@@ -177,9 +190,9 @@ impl Sources {
         })
     }
 
-    fn service(&self, server: &str, key: &str) -> Result<Service, SourceError> {
+    fn service(&self, server: &str, key: &str, name: &Arc<str>) -> Result<Service, SourceError> {
         let client = self.connector.client()?.clone();
-        Ok(Service::new(client, server, key)?)
+        Ok(Service::new(client, server, key)?.named(name))
     }
 
     fn search(&self, ask: impl Fn(&Source) -> Result<Listing, SourceError>) -> Findings {

@@ -20,6 +20,7 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 pub mod text;
+pub mod transfer;
 mod versions;
 pub mod waiting;
 pub mod xml;

@@ -15,7 +15,16 @@ pub fn text(decision: &Decision) -> String {
         (Status::OemNoImage, Reason::OemNoImage { brand, .. }) => {
             format!("No matching image found (updates come from {brand})")
         }
+        (Status::NoImage, Reason::NotListed { searched, .. }) => {
+            format!(
+                "No matching image found (not listed: {})",
+                searched.join(", ")
+            )
+        }
         (Status::Recovery, _) => "Flash recovery".to_owned(),
+        (Status::NotCompared, Reason::SourceFailed { .. }) => {
+            "Not compared (a source gave no answer)".to_owned()
+        }
         (Status::NotCompared, _) => "Not compared".to_owned(),
         _ => mlxup(decision).to_owned(),
     }

@@ -37,7 +37,9 @@ fn render(
 }
 
 fn text_of(cards: &[CardReport], offers: &[Offer]) -> String {
-    render(cards, offers, |out, views| text::query(out, views).unwrap())
+    render(cards, offers, |out, views| {
+        text::query(out, views, text::Detail::Usual).unwrap()
+    })
 }
 
 fn failed_card() -> CardReport {
@@ -255,7 +257,11 @@ fn json_says_what_text_says_and_null_for_what_is_not_known() {
         name: "firmware".to_owned(),
     };
     let text = render(&cards, &offers, |out, views| {
-        json::query(out, views, Some(&source), &[]).unwrap();
+        let sources = json::SourceList {
+            whole: Some(&source),
+            searched: &[],
+        };
+        json::query(out, views, sources, &[]).unwrap();
     });
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["schema"], "cxfw.query/1");

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::versions::{self, VersionRow};
 use super::{CardView, address, printable, status};
 use crate::card::Firmware;
-use crate::plan::Status;
+use crate::plan::{Offer, Reason, Status};
 
 /// Value of a label that has none.
 const MISSING: &str = "N/A";
@@ -16,17 +16,32 @@ const UNOPENED: &str = "--";
 ///
 /// # Errors
 /// What the writer says.
-pub fn query(out: &mut dyn Write, cards: &[CardView<'_>]) -> io::Result<()> {
+pub fn query(out: &mut dyn Write, cards: &[CardView<'_>], detail: Detail) -> io::Result<()> {
     writeln!(out, "Querying Mellanox devices firmware ...")?;
     writeln!(out)?;
     for (index, card) in cards.iter().enumerate() {
-        block(out, index + 1, card)?;
+        block(out, index + 1, card, detail)?;
     }
     Ok(())
 }
 
+/// How much is told of each card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// What mlxup tells.
+    #[default]
+    Usual,
+    /// Also why the standing is what it is, and where the image on offer is from.
+    Full,
+}
+
 /// One card's block. `number` counts from 1.
-fn block(out: &mut dyn Write, number: usize, view: &CardView<'_>) -> io::Result<()> {
+fn block(
+    out: &mut dyn Write,
+    number: usize,
+    view: &CardView<'_>,
+    detail: Detail,
+) -> io::Result<()> {
     let card = view.card;
     // A card that cannot be opened may still be known to its driver.
     let opened = !matches!(view.decision.status, Status::Failed | Status::Recovery)
@@ -66,14 +81,54 @@ fn block(out: &mut dyn Write, number: usize, view: &CardView<'_>) -> io::Result<
     )?;
     if opened {
         for row in versions::rows(view) {
-            version_row(out, &row)?;
+            version_row(out, &row, no_offer(&view.decision.reason))?;
         }
     } else {
         columns(out, "FW", UNOPENED, "")?;
     }
     writeln!(out)?;
     label(out, "Status", &status::text(view.decision))?;
+    if detail == Detail::Full {
+        label(out, "Reason", &view.decision.reason.to_string())?;
+        if let Some(offer) = view.offer {
+            label(out, "Source", &origin(offer))?;
+        }
+    }
+    writeln!(out)?;
+    notes(out, view, detail)
+}
+
+/// The file, and who lists it.
+fn origin(offer: &Offer) -> String {
+    match &offer.provenance {
+        Some(list) => format!("{}, listed by {}", offer.place(), list.name),
+        None => offer.place(),
+    }
+}
+
+/// Release notes of an image that the card needs (mft-compat 2.2), or of any that is on offer.
+fn notes(out: &mut dyn Write, view: &CardView<'_>, detail: Detail) -> io::Result<()> {
+    let wanted = detail == Detail::Full || view.decision.status == Status::UpdateRequired;
+    let list = view.offer.and_then(|offer| offer.provenance.as_ref());
+    let Some(notes) = list.and_then(|list| list.notes.as_ref()).filter(|_| wanted) else {
+        return Ok(());
+    };
+    writeln!(out, "Release notes for the available Firmware:")?;
+    writeln!(out, "-----------------------------------------\n")?;
+    for line in notes.lines() {
+        writeln!(out, "  {}", printable(line))?;
+    }
     writeln!(out)
+}
+
+/// What stands in place of an available version that is not there: that nobody lists the board is
+/// one thing, that nobody could be asked another.
+const fn no_offer(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::NotListed { .. } => "Not listed",
+        Reason::SourceFailed { .. } => "Unknown",
+        _ => MISSING,
+    }
 }
 
 /// Two blanks, the label, and the value in column 21; an empty value leaves the padding.
@@ -81,9 +136,10 @@ fn label(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {:<18}{}", format!("{name}:"), printable(value))
 }
 
-fn version_row(out: &mut dyn Write, row: &VersionRow) -> io::Result<()> {
-    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| MISSING.to_owned());
-    columns(out, &row.kind, &side(&row.current), &side(&row.available))
+fn version_row(out: &mut dyn Write, row: &VersionRow, no_offer: &str) -> io::Result<()> {
+    let current = row.current.as_deref().unwrap_or(MISSING);
+    let available = row.available.as_deref().unwrap_or(no_offer);
+    columns(out, &row.kind, current, available)
 }
 
 /// A long type name (`UEFI Virtio net`) pushes the columns to the right.

@@ -15,6 +15,7 @@ mod programs;
 mod server;
 mod service;
 mod source;
+mod system;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,11 +2,8 @@
 //! not installed these tests say so and pass.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use cxfw::release::http::{Connector, ProxyChoice};
 use cxfw::release::{Freshness, How, Sources};
@@ -15,78 +12,8 @@ use crate::firmware::{BOARD, VERSION, bundle};
 use crate::server::certificate::Kind;
 use crate::server::{Reply, Server};
 use crate::source::{asked, index_at, mirror_of, sources};
+use crate::system::{free_port, nginx, tinyproxy};
 use crate::{Site, settings};
-
-/// A program that ends with its guard.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// Starts a program and waits until it listens; `None` where it is not installed.
-fn start(program: &str, arguments: &[&str], port: u16) -> Option<Running> {
-    let child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(child) = child else {
-        println!("skipped: {program} is not installed");
-        return None;
-    };
-    let running = Running(child);
-    let since = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(
-            since.elapsed() < Duration::from_secs(10),
-            "{program} does not listen"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Some(running)
-}
-
-/// nginx over `folder`; its own files go to `work`.
-fn nginx(folder: &Path, work: &Path, port: u16) -> Option<Running> {
-    fs::create_dir_all(work).unwrap();
-    let (root, dir) = (folder.display(), work.display());
-    let user = if rustix::process::geteuid().is_root() {
-        "user root;"
-    } else {
-        ""
-    };
-    let config = format!(
-        "{user} daemon off; pid {dir}/pid; error_log {dir}/error.log;\n\
-         events {{}}\n\
-         http {{ access_log off; client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy;\n\
-         fastcgi_temp_path {dir}/fastcgi; uwsgi_temp_path {dir}/uwsgi; scgi_temp_path {dir}/scgi;\n\
-         server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n"
-    );
-    let path = work.join("nginx.conf");
-    fs::write(&path, config).unwrap();
-    let prefix = work.to_str().unwrap();
-    start("nginx", &["-p", prefix, "-c", path.to_str().unwrap()], port)
-}
-
-/// A proxy that allows CONNECT to any port of this host.
-fn tinyproxy(work: &Path, port: u16) -> Option<Running> {
-    fs::create_dir_all(work).unwrap();
-    let path = work.join("tinyproxy.conf");
-    let config = format!("Port {port}\nListen 127.0.0.1\nTimeout 10\nAllow 127.0.0.1\n");
-    fs::write(&path, config).unwrap();
-    start("tinyproxy", &["-d", "-c", path.to_str().unwrap()], port)
-}
 
 /// Everything a web server has to do: the index, its digest, and files by parts.
 fn fetch_newest(sources: &Sources) -> How {

@@ -42,6 +42,7 @@ fn online(server: &Server) -> Source {
     Source::Online {
         server: server.url.clone(),
         key: PUBLIC_KEY.to_owned(),
+        name: "online".into(),
     }
 }
 

@@ -38,6 +38,7 @@ pub struct Service {
     client: Client,
     server: Url,
     key: String,
+    name: Arc<str>,
 }
 
 /// What the service knows of the boards that were asked for.
@@ -147,7 +148,15 @@ impl Service {
             client,
             server: url,
             key: key.to_owned(),
+            name: Arc::from(NAME),
         })
+    }
+
+    /// The same, as reports are to call it.
+    #[must_use]
+    pub fn named(mut self, name: &Arc<str>) -> Self {
+        self.name = Arc::clone(name);
+        self
     }
 
     /// The newest release for each of these boards.
@@ -277,7 +286,8 @@ impl Service {
             {
                 let psid = super::http::printable(&board.psid);
                 listing.warnings.push(format!(
-                    "{NAME}: an answer for {psid}, which nobody asked for"
+                    "{}: an answer for {psid}, which nobody asked for",
+                    self.name
                 ));
             }
         }
@@ -340,7 +350,7 @@ impl Service {
             sha256: None,
             image_sha256: None,
             notes: found.notes.clone(),
-            source: Arc::from(NAME),
+            source: Arc::clone(&self.name),
         })
     }
 }

@@ -6,6 +6,7 @@ use super::{Problem, SourceName};
 use crate::card::PortType;
 use crate::identity::Psid;
 use crate::pci::Link;
+use crate::plan::Offer;
 use crate::report::versions::{self, VersionRow};
 use crate::report::{CardView, status};
 
@@ -83,6 +84,30 @@ struct LinkFields<'a> {
 struct Source {
     kind: &'static str,
     name: String,
+    /// The file, where the source is a list of releases.
+    file: Option<String>,
+    /// Release notes: text, or where to read it.
+    notes: Option<String>,
+}
+
+impl Source {
+    fn new(source: &SourceName, offer: Option<&Offer>) -> Self {
+        let list = offer.and_then(|offer| offer.provenance.as_ref().map(|list| (list, offer)));
+        match (list, offer) {
+            (Some((list, offer)), _) => Self {
+                kind: list.kind,
+                name: list.name.clone(),
+                file: Some(offer.place()),
+                notes: list.notes.clone(),
+            },
+            (None, offer) => Self {
+                kind: source.kind,
+                name: offer.map_or_else(|| source.name.clone(), Offer::place),
+                file: None,
+                notes: None,
+            },
+        }
+    }
 }
 
 impl<'a> Card<'a> {
@@ -124,12 +149,7 @@ impl<'a> Card<'a> {
             status: view.decision.status.word(),
             status_text: status::text(view.decision),
             status_reason: view.decision.reason.to_string(),
-            source: source.map(|source| Source {
-                kind: source.kind,
-                name: view
-                    .offer
-                    .map_or_else(|| source.name.clone(), |offer| offer.place()),
-            }),
+            source: source.map(|source| Source::new(source, view.offer)),
             warnings: &card.warnings,
             error: card.error.as_ref().map(|error| Problem {
                 code: error.code.to_owned(),

@@ -33,10 +33,40 @@ pub struct Problem {
 /// Where the images of a run came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceName {
-    /// `image`, `directory` or `lab`.
+    /// `image`, `directory`, `lab`, `online`, `index`, or `releases` for several lists.
     pub kind: &'static str,
-    /// File or directory.
+    /// File, directory, address, or what the site calls it.
     pub name: String,
+}
+
+/// A place where was looked for images.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SearchedSource {
+    /// As in [`SourceName`].
+    pub kind: &'static str,
+    /// As in [`SourceName`].
+    pub name: String,
+    /// Why it gave no answer; then nothing is known of what it has.
+    pub error: Option<Problem>,
+}
+
+impl From<&SourceName> for SearchedSource {
+    fn from(source: &SourceName) -> Self {
+        Self {
+            kind: source.kind,
+            name: source.name.clone(),
+            error: None,
+        }
+    }
+}
+
+/// Where the images of a run came from, as a whole and one by one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SourceList<'a> {
+    /// All of it; `None` when there was none.
+    pub whole: Option<&'a SourceName>,
+    /// Each.
+    pub searched: &'a [SearchedSource],
 }
 
 /// Name and version of this program.
@@ -58,18 +88,20 @@ struct Document<'a, T> {
 pub fn query(
     out: &mut dyn Write,
     cards: &[CardView<'_>],
-    source: Option<&SourceName>,
+    source: SourceList<'_>,
     errors: &[Problem],
 ) -> io::Result<()> {
     #[derive(Serialize)]
     struct Body<'a> {
+        sources: &'a [SearchedSource],
         cards: Vec<card::Card<'a>>,
     }
     let cards = cards
         .iter()
-        .map(|view| card::Card::new(view, source))
+        .map(|view| card::Card::new(view, source.whole))
         .collect();
-    write(out, "cxfw.query/1", Body { cards }, errors)
+    let sources = source.searched;
+    write(out, "cxfw.query/1", Body { sources, cards }, errors)
 }
 
 /// `cxfw.update/1`: the cards as they were before, and what became of each.

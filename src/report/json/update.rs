@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::SourceName;
 use super::card::Card;
+use super::{SearchedSource, SourceList, SourceName};
 use crate::report::{CardView, Ending, Outcome};
 
 /// What became of the cards of an update.
@@ -14,7 +14,7 @@ pub struct Update<'a> {
     /// How each ended.
     pub outcomes: &'a [Outcome],
     /// Where the images came from.
-    pub source: &'a SourceName,
+    pub source: SourceList<'a>,
     /// Nothing was to be written.
     pub dry_run: bool,
 }
@@ -23,6 +23,7 @@ pub struct Update<'a> {
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     dry_run: bool,
+    sources: &'a [SearchedSource],
     cards: Vec<UpdatedCard<'a>>,
     summary: serde_json::Map<String, serde_json::Value>,
 }
@@ -51,11 +52,12 @@ impl<'a> Body<'a> {
         let outcomes = update.outcomes;
         Self {
             dry_run: update.dry_run,
+            sources: update.source.searched,
             cards: update
                 .cards
                 .iter()
                 .zip(outcomes)
-                .map(|(view, outcome)| UpdatedCard::new(view, outcome, update.source))
+                .map(|(view, outcome)| UpdatedCard::new(view, outcome, update.source.whole))
                 .collect(),
             summary: Ending::ALL
                 .into_iter()
@@ -72,9 +74,9 @@ impl<'a> Body<'a> {
 }
 
 impl<'a> UpdatedCard<'a> {
-    fn new(view: &CardView<'a>, outcome: &'a Outcome, source: &SourceName) -> Self {
+    fn new(view: &CardView<'a>, outcome: &'a Outcome, source: Option<&SourceName>) -> Self {
         Self {
-            card: Card::new(view, Some(source)),
+            card: Card::new(view, source),
             result: outcome.ending.word(),
             from: outcome.from.map(|version| version.to_string()),
             to: outcome.to.map(|version| version.to_string()),
