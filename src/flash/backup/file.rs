@@ -6,9 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{CWD, OFlags, RenameFlags};
+use rustix::fs::{CWD, FallocateFlags, OFlags, RenameFlags};
 
-use super::BackupError;
+use super::{BackupError, Destination, name};
+use crate::flash::direct::Owner;
 
 /// A file under a temporary name, removed unless it is finished.
 pub(super) struct Unfinished {
@@ -18,8 +19,9 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// A new file in `folder`, readable for its owner only: a flash may hold keys.
-    pub(super) fn create(folder: &Path) -> Result<Self, BackupError> {
+    /// A new file in `folder`, which has room for `size` bytes, readable for its owner only: a
+    /// flash may hold keys.
+    pub(super) fn create(folder: &Path, size: u64) -> Result<Self, BackupError> {
         // several cards of one run may be saved into one folder at the same time
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -38,13 +40,33 @@ impl Unfinished {
             .mode(0o600)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(&path);
-        match file {
-            Ok(file) => Ok(Self {
-                file,
-                path,
-                finished: false,
-            }),
-            Err(source) => Err(failed("create", &path, source)),
+        let file = file.map_err(|source| failed("create", &path, source))?;
+        let unfinished = Self {
+            file,
+            path,
+            finished: false,
+        };
+        unfinished.reserve(folder, size)?;
+        Ok(unfinished)
+    }
+
+    /// Sees to it that there is room, also when several cards are saved at once.
+    fn reserve(&self, folder: &Path, size: u64) -> Result<(), BackupError> {
+        let disk = rustix::fs::fstatvfs(&self.file);
+        let disk = disk.map_err(|errno| failed("examine", folder, errno.into()))?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let no_room = || BackupError::NoRoom {
+            folder: folder.to_owned(),
+            needed: size,
+            free,
+        };
+        if free < size {
+            return Err(no_room());
+        }
+        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, size) {
+            Err(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => Err(no_room()),
+            // not every file system reserves; then writing shows
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
@@ -70,8 +92,33 @@ impl Unfinished {
         }
     }
 
-    /// Gives the file its name, which must be free.
-    pub(super) fn finish(mut self, path: &Path) -> Result<(), BackupError> {
+    /// Gives the file its name, which must be free; in a folder another one is taken as long as
+    /// it is not. Returns the name.
+    pub(super) fn finish(
+        mut self,
+        destination: Destination<'_>,
+        owner: &Owner,
+    ) -> Result<PathBuf, BackupError> {
+        let folder = match destination {
+            Destination::File(path) => {
+                self.name(path)?;
+                return Ok(path.to_owned());
+            }
+            Destination::Folder(folder) => folder,
+        };
+        let mut names = name::all(owner).map(|name| folder.join(name));
+        loop {
+            let Some(path) = names.next() else {
+                return Err(BackupError::Exists(folder.to_owned()));
+            };
+            match self.name(&path) {
+                Err(BackupError::Exists(_)) => {}
+                named => return named.map(|()| path),
+            }
+        }
+    }
+
+    fn name(&mut self, path: &Path) -> Result<(), BackupError> {
         let renamed = rustix::fs::renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE);
         match renamed {
             Ok(()) => {}

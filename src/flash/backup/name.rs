@@ -4,18 +4,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::flash::direct::Owner;
 
-/// The name of a backup made now.
-pub(super) fn of(owner: &Owner) -> String {
+/// Backups of one card that may be made in one second.
+const MOST: usize = 100;
+
+/// The names a backup made now may have, the first that is free.
+pub(super) fn all(owner: &Owner) -> impl Iterator<Item = String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    at(owner, now.map_or(0, |since| since.as_secs()))
+    let name = at(owner, now.map_or(0, |since| since.as_secs()));
+    (1..=MOST).map(move |number| numbered(&name, number))
 }
 
-/// The name of a backup made `seconds` after 1970.
+fn numbered(name: &str, number: usize) -> String {
+    match number {
+        1 => format!("{name}.bin"),
+        more => format!("{name}-{more}.bin"),
+    }
+}
+
+/// The name of a backup made `seconds` after 1970, without its ending.
 fn at(owner: &Owner, seconds: u64) -> String {
     let or_unknown = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
     let psid = owner.psid.as_ref().map(|psid| plain(psid.as_str()));
     format!(
-        "{}_{}_{}_{}.bin",
+        "{}_{}_{}_{}",
         or_unknown(psid),
         or_unknown(owner.version.map(|version| version.to_string())),
         or_unknown(owner.mac.map(|mac| mac.to_string())),
@@ -77,12 +88,18 @@ mod tests {
         };
         assert_eq!(
             at(&owner, 1_796_135_400),
-            "MT_2420110034_14.32.1010_0c42a1000000_20261201T143000Z.bin"
+            "MT_2420110034_14.32.1010_0c42a1000000_20261201T143000Z"
         );
         assert_eq!(
             at(&Owner::default(), 0),
-            "unknown_unknown_unknown_19700101T000000Z.bin"
+            "unknown_unknown_unknown_19700101T000000Z"
         );
+    }
+
+    #[test]
+    fn the_second_backup_of_a_second_is_numbered() {
+        assert_eq!(numbered("a", 1), "a.bin");
+        assert_eq!(numbered("a", 2), "a-2.bin");
     }
 
     #[test]

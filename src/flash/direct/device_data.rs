@@ -42,6 +42,14 @@ impl Lost<'_> {
         }
     }
 
+    /// A note for those whose card becomes the one of the backup.
+    fn taken(&self) -> Vec<String> {
+        match self {
+            Self::Saved(..) => vec![TAKEN.to_owned()],
+            Self::Unknown | Self::Told(_) => Vec::new(),
+        }
+    }
+
     /// A note for those who said what the card says itself.
     fn unused(&self) -> Vec<String> {
         let note = "the card's own GUIDs and MACs are readable and kept; those given are not used";
@@ -51,6 +59,10 @@ impl Lost<'_> {
         }
     }
 }
+
+/// What a card without readable addresses is told when a backup gives it some.
+const TAKEN: &str =
+    "the card's own GUIDs and MACs cannot be read; it takes those of the backup";
 
 /// What came of fitting.
 #[derive(Debug, Default)]
@@ -115,9 +127,11 @@ fn fit_fs2(
             entries
         }
         None => match lost {
-            Lost::Saved(dump, image) => fs2::Owner::read(dump, image)?
-                .entries
-                .ok_or(Refusal::NoIdentity)?,
+            Lost::Saved(dump, image) => {
+                fitted.notes = lost.taken();
+                let saved = fs2::Owner::read(dump, image)?;
+                saved.entries.ok_or(Refusal::NoIdentity)?
+            }
             _ => lost.told()?.fs2_entries(),
         },
     };
@@ -164,7 +178,8 @@ fn fit_fs3(
         },
         _ => rebuild(flash, card, image, lost, None)?,
     };
-    let notes = fs3::take_entries(image, &area.entries)?;
+    let mut notes = fs3::take_entries(image, &area.entries)?;
+    notes.extend(lost.taken());
     Ok(Fitted {
         area: Some(area),
         notes,
@@ -211,6 +226,7 @@ fn fit_fs4(
     Ok(Fitted {
         psid: factory,
         area: Some(area),
+        notes: lost.taken(),
         ..Fitted::default()
     })
 }

@@ -17,21 +17,17 @@ const DIGESTS: usize = 3 * 64;
 /// Offset of the dword with the layout version `[31:24]` in a table's header.
 const LAYOUT_VERSION: usize = 0x10;
 
-/// Makes the image's bytes reach over its digests, which may lie behind its last section. Only
-/// ConnectX-6 and ConnectX-6 Dx have them. `file` is what the image came in.
+/// Makes the image's bytes reach over its digests, which may lie behind its last section. `file`
+/// is what the image came in.
 pub(super) fn include_digests(
     image: &mut Whole,
     card: &CardFacts,
     file: &dyn ByteSource,
 ) -> Result<(), Fault> {
-    if !matches!(card.model.hw_id, 0x20f | 0x212) {
-        return Ok(());
-    }
-    let pointer = |offset| be32(&image.bytes, offset).filter(|&at| at != 0 && at != u32::MAX);
-    let Some(at) = DIGEST_POINTERS.into_iter().find_map(pointer) else {
+    let Some(wanted) = digests_end(card, &image.bytes) else {
         return Ok(());
     };
-    let missing = (u64::from(at) + DIGESTS as u64).saturating_sub(image.bytes.len() as u64);
+    let missing = wanted.saturating_sub(image.bytes.len() as u64);
     if missing == 0 {
         return Ok(());
     }
@@ -39,12 +35,23 @@ pub(super) fn include_digests(
     for extent in image.layout.extents(end, missing) {
         let more = file.read(extent.address, extent.size).map_err(|_| {
             Refusal::WouldNotBoot(crate::image::ImageError::Header(format!(
-                "the digests at {at:#x} are not in the file"
+                "the digests that end at {wanted:#x} are not in the file"
             )))
         })?;
         image.bytes.extend_from_slice(&more);
     }
     Ok(())
+}
+
+/// Contiguous end of the digests, as the hardware pointers in the image's first bytes tell it;
+/// `None` where there are none. Only ConnectX-6 and ConnectX-6 Dx have them.
+pub(super) fn digests_end(card: &CardFacts, head: &[u8]) -> Option<u64> {
+    if !matches!(card.model.hw_id, 0x20f | 0x212) {
+        return None;
+    }
+    let pointer = |offset| be32(head, offset).filter(|&at| at != 0 && at != u32::MAX);
+    let at = DIGEST_POINTERS.into_iter().find_map(pointer)?;
+    Some(u64::from(at) + DIGESTS as u64)
 }
 
 /// Refuses an image that expects device data in a newer layout than the card's.

@@ -25,6 +25,7 @@ mod fs2;
 mod fs3;
 mod fs4;
 mod identity;
+mod in_use;
 mod overlay;
 mod owner;
 mod place;
@@ -44,7 +45,7 @@ pub use owner::Owner;
 pub use plan::{Action, Plan, Step};
 pub use prepare::{Choices, PsidChange, prepare};
 pub use refusal::Refusal;
-pub use restore::{OtherCard, prepare_restore};
+pub use restore::{OtherCard, RestorePlan, prepare_restore};
 pub use way::{Route, Through};
 
 use std::time::Instant;
@@ -58,6 +59,8 @@ use crate::flash::lock::CardLock;
 use crate::progress::Sink;
 use crate::registers::Mfrl;
 use crate::registers::mfrl::TRIGGER_PCI_LINK;
+
+pub(super) use in_use::in_use;
 
 use way::Opened;
 
@@ -124,7 +127,22 @@ pub fn restore(
     sink: &mut Sink<'_>,
 ) -> Result<Burned, BurnError> {
     burn_planned(device, options, (cancel, sink), |card, flash| {
-        prepare_restore(flash, card, (backup, other), &options.choices)
+        Ok(prepare_restore(flash, card, (backup, other), &options.choices)?.plan)
+    })
+}
+
+/// Verifies a backup against the card and plans how it is put back; nothing is written.
+///
+/// # Errors
+/// As [`restore`].
+pub fn plan_restore(
+    device: &Device,
+    (backup, other): (&[u8], OtherCard),
+    options: &BurnOptions<'_>,
+) -> Result<RestorePlan, BurnError> {
+    on_flash(device, options.through, |card, flash, route| {
+        prepare_restore((flash, route), card, (backup, other), &options.choices)
+            .map_err(|fault| unprepared(card, fault))
     })
 }
 

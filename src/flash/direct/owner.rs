@@ -59,8 +59,13 @@ impl Owner {
     /// Whether both are the same card. Not so unless both say who they are.
     #[must_use]
     pub fn is_same_card(&self, other: &Self) -> bool {
-        let known = self.mac.is_some() || self.guid.is_some();
-        known && self.mac == other.mac && self.guid == other.guid
+        self.is_known() && self.mac == other.mac && self.guid == other.guid
+    }
+
+    /// It says who it is.
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
+        self.mac.is_some() || self.guid.is_some()
     }
 }
 

@@ -208,9 +208,14 @@ impl Refusal {
                 "give them with --guid and --mac; they are printed on the board's label"
             }
             Self::OtherCard { .. } => {
-                "take the backup of this card; to put another card's firmware on it, burn the image"
+                "take the backup of this card; with --other-card the firmware of that one is put on \
+                 this card, which keeps its own GUIDs and MACs, or takes those of the backup where \
+                 it has none"
             }
-            Self::NoBackup { .. } => "take a file that `cxfw backup` wrote for this card",
+            Self::NoBackup { .. } => {
+                "take a file that `cxfw backup` wrote of this card; an image is burned with \
+                 `cxfw update -d DEV --image FILE`"
+            }
             Self::Multicast { .. } => "take the MAC from the board's label",
             Self::DeviceDataLost { .. } | Self::WouldNotBoot(_) => {
                 "take a backup with `cxfw backup` and report this; nothing was written"

@@ -28,6 +28,17 @@ pub enum OtherCard {
     Allow,
 }
 
+/// A backup, verified, and how it is put back.
+#[derive(Debug, Clone)]
+pub struct RestorePlan {
+    /// What the backup is of.
+    pub backup: Owner,
+    /// What the card's flash says now.
+    pub card: Owner,
+    /// The burn.
+    pub plan: Plan,
+}
+
 /// Verifies a backup against the card and its flash, and plans how it is put back.
 ///
 /// # Errors
@@ -37,7 +48,7 @@ pub fn prepare_restore(
     card: &CardFacts,
     (backup, other): (&[u8], OtherCard),
     choices: &Choices,
-) -> Result<Plan, Fault> {
+) -> Result<RestorePlan, Fault> {
     fitness::card(card)?;
     let saved = Found::read(&backup, card, None)?;
     if backup.len() as u64 != flash.size() {
@@ -51,7 +62,8 @@ pub fn prepare_restore(
         return Err(no_backup("no good image for this chip is in it".to_owned()));
     };
     let (here, there) = (Owner::read(flash, card)?, Owner::of(&kept));
-    if !here.is_same_card(&there) && other == OtherCard::Refuse {
+    let same = here.is_same_card(&there);
+    if !same && other == OtherCard::Refuse {
         return Err(Fault::Refused(Refusal::OtherCard {
             card: here.to_string(),
             backup: there.to_string(),
@@ -62,7 +74,16 @@ pub fn prepare_restore(
     fitness::image(&whole, card)?;
     fs4::include_digests(&mut whole, card, &backup)?;
     let lost = Lost::Saved(backup, &kept);
-    prepare_whole((flash, route), card, whole, (choices, &lost))
+    let mut plan = prepare_whole((flash, route), card, whole, (choices, &lost))?;
+    if !same && here.is_known() {
+        let note = format!("the backup is of {there}; this card keeps its own GUIDs and MACs");
+        plan.notes.insert(0, note);
+    }
+    Ok(RestorePlan {
+        backup: there,
+        card: here,
+        plan,
+    })
 }
 
 fn no_backup(reason: String) -> Fault {

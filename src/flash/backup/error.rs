@@ -1,0 +1,100 @@
+//! Why no backup was made. No file is left.
+
+use std::path::PathBuf;
+
+use crate::flash::direct::BurnError;
+
+/// Why no backup was made. No file is left.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The flash could not be reached or read.
+    #[error(transparent)]
+    Flash(#[from] BurnError),
+    /// The file could not be written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file would not fit on its disk.
+    #[error("{}: the backup needs {needed} bytes, {free} are free", folder.display())]
+    NoRoom {
+        /// Where it was to go.
+        folder: PathBuf,
+        /// Bytes of the backup.
+        needed: u64,
+        /// Bytes this user may still write there.
+        free: u64,
+    },
+    /// A file of this name is there already.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    /// The flash reads differently each time.
+    #[error("the flash reads differently each time, first at {address:#x}")]
+    Unsteady {
+        /// Flash address.
+        address: u64,
+    },
+    /// What is in the file is not what was written.
+    #[error("{} does not hold what was written to it, first at {offset:#x}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// First wrong byte.
+        offset: u64,
+    },
+}
+
+impl BackupError {
+    /// Stable word for programs.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Flash(error) => error.reason(),
+            Self::File { .. } => "backup_file",
+            Self::NoRoom { .. } => "backup_no_room",
+            Self::Exists(_) => "backup_exists",
+            Self::Unsteady { .. } => "flash_unsteady",
+            Self::Damaged { .. } => "backup_damaged",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Flash(error) => return error.advice(),
+            Self::File { .. } | Self::NoRoom { .. } => {
+                "name a folder you may write to, with room for the whole flash"
+            }
+            Self::Exists(_) => "name another file",
+            Self::Unsteady { .. } => {
+                "run the backup again; if it stays so, the flash part may be failing"
+            }
+            Self::Damaged { .. } => "name a folder on another disk",
+        }
+        .to_owned()
+    }
+
+    /// The file is what went wrong, not the card.
+    #[must_use]
+    pub const fn is_of_file(&self) -> bool {
+        !matches!(self, Self::Flash(_) | Self::Unsteady { .. })
+    }
+
+    /// The user stopped it.
+    #[must_use]
+    pub const fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Flash(error) if error.is_interrupted())
+    }
+
+    /// The card lets no tool at its flash, so nothing went wrong.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Flash(error) if error.is_refusal())
+    }
+}
