@@ -114,7 +114,9 @@ impl ByteSource for Copied<'_> {
     }
 
     fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.size());
+        let inside = offset
+            .checked_add(len)
+            .is_some_and(|end| end <= self.size());
         if inside {
             self.fetch(Extent::new(offset, len))?;
         }
@@ -167,7 +169,11 @@ mod tests {
         assert_eq!(flash.1.get(), 4 * GRAIN);
         let parts = [Extent::new(0x300, 0x200), Extent::new(0x1010, 0x70)];
         copied.read_parts(&parts, &mut |_| ()).unwrap();
-        assert_eq!(flash.1.get(), 5 * GRAIN + 0x80, "up to the end of the flash");
+        assert_eq!(
+            flash.1.get(),
+            5 * GRAIN + 0x80,
+            "up to the end of the flash"
+        );
         assert!(copied.read(0x1000, 0x81).is_err());
         let bytes = copied.into_bytes();
         assert_eq!(bytes[..0x500], contents[..0x500]);

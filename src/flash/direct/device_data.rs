@@ -61,8 +61,7 @@ impl Lost<'_> {
 }
 
 /// What a card without readable addresses is told when a backup gives it some.
-const TAKEN: &str =
-    "the card's own GUIDs and MACs cannot be read; it takes those of the backup";
+const TAKEN: &str = "the card's own GUIDs and MACs cannot be read; it takes those of the backup";
 
 /// What came of fitting.
 #[derive(Debug, Default)]

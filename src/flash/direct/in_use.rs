@@ -31,11 +31,7 @@ pub(in crate::flash) fn in_use(
     Ok(Some(merged(parts, flash.size())))
 }
 
-fn of_image(
-    flash: &dyn ByteSource,
-    card: &CardFacts,
-    image: &Image,
-) -> Result<Vec<Extent>, Fault> {
+fn of_image(flash: &dyn ByteSource, card: &CardFacts, image: &Image) -> Result<Vec<Extent>, Fault> {
     let layout = &image.layout;
     let head = flash.read(layout.start, layout.header.size.min(layout.size))?;
     let digests = fs4::digests_end(card, &head).unwrap_or(0);
