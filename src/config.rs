@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! cache = "/var/cache/cxfw"             # fetched files
-//! backup = "/var/lib/cxfw/backup"       # saved firmware
+//! backup = "/var/lib/cxfw/backups"      # saved firmware
 //! cafile = ["site-ca.pem"]              # authorities to believe, beside the system's
 //! proxy = "http://proxy.example:3128"   # in place of https_proxy; "none": no proxy
 //! no_proxy = ["mirror.example"]         # beside $no_proxy

@@ -90,21 +90,41 @@ pub fn default_cache_dir() -> PathBuf {
         .map_or_else(|| PathBuf::from(SYSTEM), |cache| cache.join("cxfw"))
 }
 
+/// Folder of the backups that are made before a burn: `/var/lib/cxfw/backups` for root, else
+/// `$XDG_STATE_HOME/cxfw/backups`, else `~/.local/state/cxfw/backups`. Root keeps to its own even
+/// when it has a user's environment (sudo).
+#[must_use]
+pub fn default_backup_dir() -> PathBuf {
+    let system = || PathBuf::from("/var/lib");
+    let state = if rustix::process::geteuid().is_root() {
+        system()
+    } else {
+        user_state_dir().unwrap_or_else(system)
+    };
+    state.join("cxfw/backups")
+}
+
 /// Folder of the user's default lab: `$XDG_STATE_HOME/cxfw/lab`, else
 /// `~/.local/state/cxfw/lab`, else `/var/lib/cxfw/lab` for a process without a home.
 #[must_use]
 pub fn default_lab_dir() -> PathBuf {
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| {
-            std::env::var_os("HOME")
-                .map(PathBuf::from)
-                .filter(|home| home.is_absolute() && home != Path::new("/"))
-                .map(|home| home.join(".local/state"))
-        })
-        .unwrap_or_else(|| PathBuf::from("/var/lib"));
-    state.join("cxfw/lab")
+    user_state_dir()
+        .unwrap_or_else(|| PathBuf::from("/var/lib"))
+        .join("cxfw/lab")
+}
+
+/// Where the user's programs keep what they need between runs; `None` for a process without a
+/// home.
+fn user_state_dir() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    folder("XDG_STATE_HOME").or_else(|| {
+        folder("HOME")
+            .filter(|home| home != Path::new("/"))
+            .map(|home| home.join(".local/state"))
+    })
 }
 
 #[cfg(test)]

@@ -58,10 +58,17 @@ fn update_in(lab: &TestLab, phase: &str) -> Update {
     update_with(lab, &["-d", LX_ADDRESS], phase)
 }
 
-/// Starts an update and returns when `phase` of a card is half over.
+/// Starts an update and returns when `phase` of a card is half over. Without a backup, which takes
+/// long on a slow bus; `cli_backup` breaks that off.
 fn update_with(lab: &TestLab, args: &[&str], phase: &str) -> Update {
     let mut child = lab
-        .command(&[&["update", "--yes", "--progress", "json"], args].concat())
+        .command(
+            &[
+                &["update", "--yes", "--no-backup", "--progress", "json"],
+                args,
+            ]
+            .concat(),
+        )
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -186,7 +193,7 @@ fn sigterm_stops_the_burns_of_all_cards_at_safe_points() {
     }
     assert_eq!(document["summary"]["interrupted"], 4);
     assert_nothing_is_held(&lab);
-    let ran = lab.run(&["update", "--yes"]);
+    let ran = lab.run(&["update", "--yes", "--no-backup"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
@@ -260,7 +267,7 @@ fn a_signal_during_a_query_ends_it_between_two_transactions() {
 #[test]
 fn a_program_that_was_told_to_ignore_hangups_ignores_them() {
     let lab = slow_lab();
-    let command = lab.command(&["update", "--yes"]);
+    let command = lab.command(&["update", "--yes", "--no-backup"]);
     let mut child = std::process::Command::new("nohup")
         .arg(command.get_program())
         .args(command.get_args())

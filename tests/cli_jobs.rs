@@ -40,7 +40,7 @@ fn eight_equal_cards_take_at_most_half_as_long_again_as_one() {
     let lab = TestLab::of(&equal_cards(8, SLOW_BUS));
     let timed = |args: &[&str]| -> Duration {
         let start = Instant::now();
-        let ran = lab.run(&[&["update", "--yes"], args].concat());
+        let ran = lab.run(&[&["update", "--yes", "--no-backup"], args].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
         start.elapsed()
     };

@@ -318,7 +318,10 @@ fn the_json_of_an_update_tells_how_every_card_ended() {
         .filter(|event| event["event"] == "phase_done" && event["device"] == "0000:03:00.0")
         .map(|event| event["phase"].clone())
         .collect();
-    assert_eq!(phases, ["initialize", "write", "verify", "activate"]);
+    assert_eq!(
+        phases,
+        ["read", "initialize", "write", "verify", "activate"]
+    );
 
     let again = lab.run(&["update", "--yes", "--format", "json"]).json();
     schema::check(&again, "update.json");

@@ -66,12 +66,20 @@ fn query(card: &str, device: &str, kind: &[&str]) -> Told {
     told(card, kind, &["query", "-d", device])
 }
 
-/// An update of the ConnectX-4 Lx, with no progress shown.
+/// An update of the ConnectX-4 Lx, with no progress shown. Without a backup, so that what is counted
+/// is the burn.
 fn update(kind: &[&str]) -> Told {
     told(
         LX,
         kind,
-        &["update", "-d", "03:00.0", "--yes", "--no-progress"],
+        &[
+            "update",
+            "-d",
+            "03:00.0",
+            "--yes",
+            "--no-backup",
+            "--no-progress",
+        ],
     )
 }
 

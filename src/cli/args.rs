@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::release_args::ReleaseArgs;
-use super::{completions, extract, lab, list, man, query, update, verify};
+use super::{backup, completions, extract, lab, list, man, query, restore, update, verify};
 
 /// Query and update the firmware of Mellanox/NVIDIA ConnectX network cards.
 #[derive(Debug, Parser)]
@@ -33,6 +33,10 @@ pub enum Command {
     Query(query::QueryArgs),
     /// Plan, show, ask, burn, verify and report, card by card
     Update(update::UpdateArgs),
+    /// Save the whole flash of a card to a file
+    Backup(backup::BackupArgs),
+    /// Put the firmware of a backup back on its card
+    Restore(restore::RestoreArgs),
     /// List the images in bundles
     List(list::ListArgs),
     /// Make every check on bundles and images
@@ -54,6 +58,8 @@ impl Command {
         match self {
             Self::Query(_) => "query",
             Self::Update(_) => "update",
+            Self::Backup(_) => "backup",
+            Self::Restore(_) => "restore",
             Self::List(_) => "list",
             Self::Verify(_) => "verify",
             Self::Extract(_) => "extract",

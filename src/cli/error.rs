@@ -9,6 +9,7 @@ use crate::access::AccessError;
 use crate::bundle::BundleError;
 use crate::config::ConfigError;
 use crate::flash::LockError;
+use crate::flash::backup::BackupError;
 use crate::image::ImageError;
 use crate::lab::LabError;
 use crate::lab::host::HostError;
@@ -143,6 +144,30 @@ pub enum CliError {
     /// A card could not be locked.
     #[error(transparent)]
     CardLock(#[from] LockError),
+    /// A card that a command works on cannot be opened.
+    #[error("{device}: the card cannot be opened: {reason}")]
+    Closed {
+        /// The card.
+        device: String,
+        /// Why not.
+        reason: String,
+        /// What to do about it.
+        advice: Option<String>,
+    },
+    /// A command for one card, and there are several.
+    #[error("`{command}` works on one card, which has to be named")]
+    NotOneCard {
+        /// The command.
+        command: &'static str,
+    },
+    /// No backup was made.
+    #[error("{device}: no backup was made: {source}")]
+    Backup {
+        /// The card.
+        device: String,
+        /// Why not.
+        source: Box<BackupError>,
+    },
     /// A semaphore is freed on one card that was named.
     #[error("--release-lock frees the semaphores of one card, which has to be named")]
     NotOneDevice,
@@ -225,6 +250,7 @@ impl CliError {
             Self::NoSource
             | Self::NoTerminal { .. }
             | Self::NotOneDevice
+            | Self::NotOneCard { .. }
             | Self::NoTerminalForLock
             | Self::Format { .. }
             | Self::NotAPsid { .. }
@@ -233,6 +259,7 @@ impl CliError {
             Self::Unmatched { .. } | Self::LockInUse { .. } | Self::LockKept { .. } => {
                 Exit::Refused
             }
+            Self::Backup { source, .. } if source.is_refusal() => Exit::Refused,
             Self::NoDevice | Self::Name(_) => Exit::NoDevice,
             // as shells tell it
             Self::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => {
@@ -270,7 +297,9 @@ impl CliError {
             Self::NoTerminal { .. } | Self::NoTerminalForLock => "no_terminal",
             Self::Access(_) => "access",
             Self::CardLock(_) => "card_locked",
-            Self::NotOneDevice => "usage",
+            Self::NotOneDevice | Self::NotOneCard { .. } => "usage",
+            Self::Closed { .. } => "no_access",
+            Self::Backup { source, .. } => source.reason(),
             Self::LockInUse { .. } => "lock_in_use",
             Self::LockKept { .. } => "declined",
             Self::Format { .. } => "format",
@@ -332,7 +361,13 @@ impl Hint for CliError {
             Self::NoDevice => {
                 "check with `lspci -d 15b3:` that the system sees a card; --lab works on simulated ones"
             }
-            Self::NotOneDevice => "name it with -d DEV",
+            Self::NotOneDevice | Self::NotOneCard { .. } => "name it with -d DEV",
+            Self::Closed { advice, .. } => return advice.clone(),
+            Self::Backup { source, .. } if source.reason() == "secure_firmware" => {
+                "no tool can copy such a flash: keep the image file of the version it runs; the way \
+                 back is `cxfw update --image FILE --allow-downgrade`"
+            }
+            Self::Backup { source, .. } => return Some(source.advice()),
             Self::NoTerminalForLock => "look whether its owner is dead, then run again with --yes",
             Self::LockInUse { pid, .. } => {
                 return Some(format!("let process {pid} end, or end it"));

@@ -30,6 +30,8 @@ pub struct Host {
     pub roots: Roots,
     /// Folder of the images it brings along (a lab's).
     pub firmware: Option<PathBuf>,
+    /// Folder of the backups made before its cards are burned, where it has one of its own (a lab's).
+    pub backups: Option<PathBuf>,
     config: Arc<dyn ConfigSource>,
     interrupt: Interrupt,
 }
@@ -51,6 +53,7 @@ impl Host {
                 Self {
                     roots: lab.roots(),
                     firmware: Some(lab.bundle_dir()),
+                    backups: Some(lab.backup_dir()),
                     config: lab.config_source(),
                     interrupt,
                 }
@@ -63,6 +66,7 @@ impl Host {
                 Self {
                     config: Arc::new(SysfsSource::new(&roots)),
                     firmware: None,
+                    backups: None,
                     roots,
                     interrupt,
                 }

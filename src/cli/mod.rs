@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod ask;
+pub mod backup;
 mod burn;
 pub mod completions;
 pub mod error;
@@ -13,16 +14,19 @@ pub mod extract;
 mod fleet;
 pub mod host;
 pub mod interrupt;
+mod keep;
 pub mod lab;
 pub mod list;
 pub mod logging;
 pub mod man;
+mod one_card;
 pub mod query;
 mod queue;
 mod release_args;
 mod release_error;
 mod release_lock;
 mod releases;
+pub mod restore;
 pub mod settings;
 pub mod source;
 pub mod standard_input;
@@ -67,6 +71,8 @@ fn dispatch(command: &Command, settings: &Settings) -> Result<Exit, CliError> {
         Command::List(args) => args.run(settings),
         Command::Verify(args) => args.run(settings),
         Command::Extract(args) => args.run(settings),
+        Command::Backup(args) => args.run(settings),
+        Command::Restore(args) => args.run(settings),
         Command::Lab(args) => args.run(settings),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),
@@ -92,10 +98,22 @@ fn tell_programs(settings: &Settings, command: &str, error: &CliError) -> io::Re
     }
 }
 
+/// Tells of a command that a signal ended, which is then its exit.
+fn interrupted(
+    settings: &Settings,
+    command: &str,
+    error: &CliError,
+    exit: Exit,
+) -> Result<Exit, CliError> {
+    tell(settings, error);
+    tell_programs(settings, command, error)?;
+    Ok(exit)
+}
+
 fn has_document(command: &str) -> bool {
     matches!(
         command,
-        "query" | "update" | "list" | "verify" | "extract" | "lab"
+        "query" | "update" | "list" | "verify" | "extract" | "backup" | "restore" | "lab"
     )
 }
 

@@ -12,6 +12,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::fleet::{self, Deed};
 use super::host::{Host, Survey};
+use super::keep::{KeepArgs, Keeping};
 use super::release_error::ReleaseError;
 use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Offers, Source};
@@ -59,6 +60,10 @@ pub struct UpdateArgs {
     /// Only versions that begin so (`14.32.`, `28.39.*`)
     #[arg(long, value_name = "PREFIX")]
     branch: Option<Branch>,
+
+    /// The backup before a burn.
+    #[command(flatten)]
+    keep: KeepArgs,
 
     /// Way of burning
     #[arg(long, value_enum, default_value_t, value_name = "METHOD")]
@@ -108,6 +113,7 @@ pub(super) struct Run<'a> {
     offers: &'a Offers,
     policy: &'a Policy,
     pub(super) views: &'a [CardView<'a>],
+    keeping: Keeping,
     /// Bytes of every image that is to be burned, by its offer.
     images: BTreeMap<usize, Vec<u8>>,
     /// The source has nothing for any of the cards.
@@ -145,6 +151,7 @@ impl UpdateArgs {
             offers: &offers,
             policy: &policy,
             views: &CardView::all(&survey.reports, &decisions, &offers.offers),
+            keeping: self.keep.resolve(settings, &host),
             images: offers.images(&due(&decisions))?,
             unmatched: unmatched(&offers, &survey, &decisions),
         };
@@ -265,6 +272,7 @@ impl Run<'_> {
             image: self.images.get(&offer)?,
             policy: self.policy,
             method: self.args.method.backend(),
+            keeping: &self.keeping,
             busy_handle: if self.args.release_stale_lock {
                 BusyHandle::ForceRelease
             } else {

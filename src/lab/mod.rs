@@ -49,6 +49,8 @@ const SCHEMA: &str = "cxfw.lab/1";
 const LAB_FILE: &str = "lab.json";
 /// Folder of the lock files.
 const LOCKS: &str = "locks";
+/// Folder of backups.
+const BACKUPS: &str = "backups";
 
 /// A lab could not be made, opened or reset.
 #[derive(Debug, thiserror::Error)]
@@ -256,6 +258,12 @@ impl Lab {
     #[must_use]
     pub fn bundle_dir(&self) -> PathBuf {
         self.dir.join(factory::FIRMWARE)
+    }
+
+    /// Folder of the backups that are made before the lab's cards are burned.
+    #[must_use]
+    pub fn backup_dir(&self) -> PathBuf {
+        self.dir.join(BACKUPS)
     }
 
     /// The chip of the card `name`, to inspect and to break it.

@@ -6,6 +6,7 @@
 //! reaches the outermost layer as what it is.
 
 mod address;
+pub mod backup;
 pub mod failure;
 pub mod flint;
 pub mod json;
@@ -25,7 +26,7 @@ mod versions;
 pub mod waiting;
 pub mod xml;
 
-pub use outcome::{Ending, Outcome};
+pub use outcome::{Backup, Ending, Outcome};
 pub use palette::Palette;
 pub use printable::printable;
 

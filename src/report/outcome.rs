@@ -1,5 +1,6 @@
 //! What became of a card in an update.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::flash::Activation;
@@ -61,6 +62,18 @@ impl Ending {
     }
 }
 
+/// What there is of a card's flash as it was before its burn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Backup {
+    /// Nothing, since nothing was burned.
+    #[default]
+    NotDue,
+    /// A copy in this file.
+    File(PathBuf),
+    /// Nothing, for this reason.
+    Without(String),
+}
+
 /// One card's line in the result of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -82,6 +95,8 @@ pub struct Outcome {
     pub advice: Option<String>,
     /// What makes the image run.
     pub activation: Option<Activation>,
+    /// The way back.
+    pub backup: Backup,
     /// Time the burn took.
     pub took: Option<Duration>,
     /// What a burn would do, step by step (dry run).
@@ -102,6 +117,7 @@ impl Outcome {
             state: None,
             advice,
             activation: None,
+            backup: Backup::NotDue,
             took: None,
             steps: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{CardView, Ending, Outcome, printable, status};
+use super::{CardView, Ending, Outcome, backup, printable, status};
 use crate::plan::{Action, Status};
 
 /// Nine dashes introduce what follows the report.
@@ -75,13 +75,14 @@ pub fn burning(out: &mut dyn Write, label: &Label<'_>) -> io::Result<()> {
 pub fn burned(out: &mut dyn Write, label: &Label<'_>, outcome: &Outcome) -> io::Result<()> {
     let prefix = label.prefix();
     match outcome.ending {
-        Ending::Burned => writeln!(out, "{prefix}Done"),
-        Ending::Interrupted => writeln!(out, "{prefix}Interrupted"),
+        Ending::Burned => writeln!(out, "{prefix}Done")?,
+        Ending::Interrupted => writeln!(out, "{prefix}Interrupted")?,
         Ending::AlreadyCurrent | Ending::AlreadyStaged | Ending::Skipped => {
-            writeln!(out, "{prefix}{}", printable(&outcome.reason))
+            writeln!(out, "{prefix}{}", printable(&outcome.reason))?;
         }
-        _ => writeln!(out, "{prefix}Fail : {} ", printable(&outcome.reason)),
+        _ => writeln!(out, "{prefix}Fail : {} ", printable(&outcome.reason))?,
     }
+    backup::kept(out, &prefix, outcome)
 }
 
 /// The line of a card that was not burned: mlxup's words, and the reason.

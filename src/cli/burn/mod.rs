@@ -3,11 +3,13 @@
 //! Between the plan and the burn another process may have been at the card; what is decided under
 //! the lock counts ([`turn`]). Each way of burning has its own file; [`outcome`] says how it ended.
 
+mod backup;
 mod component;
 mod outcome;
 mod turn;
 
 use super::host::Host;
+use super::keep::{self, Keeping};
 use super::settings::Settings;
 use crate::card::Card;
 use crate::flash::Cancel;
@@ -36,6 +38,8 @@ pub(super) struct Job<'a> {
     pub method: &'static str,
     /// When somebody else has the card's update handle.
     pub busy_handle: BusyHandle,
+    /// The backup before the burn.
+    pub keeping: &'a Keeping,
 }
 
 /// Burns one card.
@@ -50,7 +54,12 @@ pub(super) fn burn(
         Ok(turn) => turn,
         Err(ended) => return *ended,
     };
-    component::burn(&turn, cancel, sink)
+    let backup = match backup::save(&turn, cancel, sink) {
+        Ok(backup) => backup,
+        Err(ended) => return *ended,
+    };
+    let outcome = component::burn(&turn, cancel, sink);
+    keep::told(outcome, backup, settings, &job.card.report.device)
 }
 
 /// What burning one card would do, step by step; nothing is written.
@@ -59,7 +68,11 @@ pub(super) fn rehearse(job: &Job<'_>, host: &Host, settings: &Settings) -> Outco
         Ok(turn) => turn,
         Err(ended) => return *ended,
     };
-    component::rehearse(&turn)
+    let mut outcome = component::rehearse(&turn);
+    if !outcome.steps.is_empty() {
+        outcome.steps.insert(0, backup::step(job));
+    }
+    outcome
 }
 
 impl Job<'_> {

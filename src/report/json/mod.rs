@@ -3,6 +3,7 @@
 //!
 //! A value that could not be read is null; the reason is in `error`.
 
+mod backup;
 mod card;
 mod list;
 mod update;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use super::CardView;
 
+pub use backup::{Restored, restored, saved};
 pub use list::ListedFile;
 pub use list::{extracted, list};
 pub use update::Update;
@@ -118,7 +120,7 @@ pub fn update(out: &mut dyn Write, update: &Update<'_>, errors: &[Problem]) -> i
 /// What the writer says.
 pub fn failed(out: &mut dyn Write, command: &str, problem: &Problem) -> io::Result<()> {
     let member = match command {
-        "query" | "update" => "cards",
+        "query" | "update" | "backup" | "restore" => "cards",
         _ => "files",
     };
     let body = std::collections::BTreeMap::from([(member, serde_json::Value::Array(Vec::new()))]);

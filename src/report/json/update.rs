@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::card::Card;
 use super::{SearchedSource, SourceList, SourceName};
-use crate::report::{CardView, Ending, Outcome};
+use crate::report::{Backup, CardView, Ending, Outcome};
 
 /// What became of the cards of an update.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,13 @@ pub(super) struct Body<'a> {
 struct UpdatedCard<'a> {
     #[serde(flatten)]
     card: Card<'a>,
+    #[serde(flatten)]
+    outcome: OutcomeFields<'a>,
+}
+
+/// How the burn of one card ended.
+#[derive(Serialize)]
+pub(super) struct OutcomeFields<'a> {
     result: &'static str,
     from: Option<String>,
     to: Option<String>,
@@ -42,6 +49,8 @@ struct UpdatedCard<'a> {
     advice: Option<&'a str>,
     activation: Option<&'static str>,
     backup: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_backup: Option<&'a str>,
     seconds: Option<f64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     steps: &'a [String],
@@ -77,6 +86,19 @@ impl<'a> UpdatedCard<'a> {
     fn new(view: &CardView<'a>, outcome: &'a Outcome, source: Option<&SourceName>) -> Self {
         Self {
             card: Card::new(view, source),
+            outcome: OutcomeFields::from(outcome),
+        }
+    }
+}
+
+impl<'a> From<&'a Outcome> for OutcomeFields<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        let (backup, no_backup) = match &outcome.backup {
+            Backup::NotDue => (None, None),
+            Backup::File(path) => (Some(path.display().to_string()), None),
+            Backup::Without(reason) => (None, Some(reason.as_str())),
+        };
+        Self {
             result: outcome.ending.word(),
             from: outcome.from.map(|version| version.to_string()),
             to: outcome.to.map(|version| version.to_string()),
@@ -86,8 +108,8 @@ impl<'a> UpdatedCard<'a> {
             state: outcome.state.as_deref(),
             advice: outcome.advice.as_deref(),
             activation: outcome.activation.map(|activation| activation.word()),
-            // No burn of this version leaves a copy of the old flash contents behind.
-            backup: None,
+            backup,
+            no_backup,
             seconds: outcome
                 .took
                 .map(|took| (took.as_secs_f64() * 1000.0).round() / 1000.0),
