@@ -117,13 +117,19 @@ pub fn in_text(text: &str, name: &str) -> Option<Digest> {
 /// The digest kept beside `file`; `None` when there is none that can be read.
 #[must_use]
 pub fn kept(file: &Path) -> Option<Digest> {
+    let name = file.file_name()?.to_str()?;
+    in_text(&text_beside(file)?, name)
+}
+
+/// The text of the file that holds the digest of `file`; `None` when there is none.
+#[must_use]
+pub fn text_beside(file: &Path) -> Option<String> {
     /// More than this is no digest file.
     const LIMIT: u64 = 64 << 10;
-    let name = file.file_name()?.to_str()?;
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let kept = File::open(beside(file)).ok()?;
-    kept.take(LIMIT).read_to_string(&mut text).ok()?;
-    in_text(&text, name)
+    kept.take(LIMIT).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Writes `bytes` to `path` so that there is never half of it: under another name, forced to the

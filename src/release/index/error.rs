@@ -69,6 +69,14 @@ pub enum IndexError {
         /// Over the bytes.
         found: Digest,
     },
+    /// The digest file beside it has no digest for it.
+    #[error("{place}.sha256 has no SHA-256 for {name}")]
+    NoDigest {
+        /// Address or path.
+        place: String,
+        /// Name of the index.
+        name: String,
+    },
     /// Not signed by a key that is trusted here.
     #[error("{place}: {fault}")]
     Signature {
@@ -108,7 +116,7 @@ impl IndexError {
             Self::TooLarge { .. } => "too_large",
             Self::WebPage { .. } => "web_page",
             Self::Broken { .. } => "bad_index",
-            Self::WrongDigest { .. } => "wrong_digest",
+            Self::WrongDigest { .. } | Self::NoDigest { .. } => "wrong_digest",
             Self::Signature { .. } => "signature",
             Self::Replayed { .. } | Self::SerialReused { .. } => "replayed_index",
         }
@@ -123,7 +131,7 @@ impl IndexError {
             Self::WebPage { .. } => {
                 "a proxy or a login page is in the way; open the address in a browser to see it"
             }
-            Self::WrongDigest { .. } | Self::Broken { .. } => {
+            Self::WrongDigest { .. } | Self::NoDigest { .. } | Self::Broken { .. } => {
                 "copy the whole mirror once more, or build the index anew with `cxfw mirror`"
             }
             Self::Signature { fault, .. } => fault.advice(),

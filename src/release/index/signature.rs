@@ -5,6 +5,8 @@ use std::fmt;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use minisign::{PublicKey, SecretKey, SecretKeyBox, SignatureBox};
 
 use crate::release::http::printable;
@@ -190,6 +192,11 @@ impl Signer {
         if let Ok(key) = parse()?.into_unencrypted_secret_key() {
             return Ok(Self(key));
         }
+        if let Some(key) = without_checksum(&text) {
+            let signer = Self(key);
+            signer.check().map_err(|error| secret(error.to_string()))?;
+            return Ok(signer);
+        }
         // Without a password the library would ask on the terminal itself.
         let Some(password) = password else {
             return Err(KeyError::Locked {
@@ -212,6 +219,16 @@ impl Signer {
         Ok(Keys(vec![key]))
     }
 
+    /// Whether what it signs is signed.
+    fn check(&self) -> Result<(), KeyError> {
+        const SAMPLE: &[u8] = b"a key without a checksum";
+        let signature = self.sign(SAMPLE, "")?;
+        let verified = self.keys()?.verify(SAMPLE, Some(signature.as_bytes()));
+        verified
+            .map(|_| ())
+            .map_err(|error| KeyError::Sign(error.to_string()))
+    }
+
     /// The signature file for these bytes; `comment` is signed too.
     ///
     /// # Errors
@@ -228,6 +245,17 @@ impl Signer {
         .map(SignatureBox::into_string)
         .map_err(|error| KeyError::Sign(error.to_string()))
     }
+}
+
+/// The key in a file as `minisign -G -W` makes it: with no password, and none of the checksum that
+/// the library asks for.
+fn without_checksum(text: &str) -> Option<SecretKey> {
+    /// Bytes of the checksum, at the end.
+    const CHECKSUM: usize = 32;
+    let bytes = STANDARD.decode(text.lines().nth(1)?.trim()).ok()?;
+    let (_, checksum) = bytes.split_last_chunk::<CHECKSUM>()?;
+    let key = SecretKey::from_bytes(&bytes).ok()?;
+    (*checksum == [0; CHECKSUM] && !key.is_encrypted()).then_some(key)
 }
 
 impl fmt::Debug for Signer {

@@ -42,7 +42,8 @@ pub struct IndexSource {
 struct Files {
     index: Vec<u8>,
     signature: Option<Vec<u8>>,
-    digest: Option<Digest>,
+    /// What the file beside it says of its digest, and under which name.
+    digest: Option<(String, String)>,
     /// The document's own address after redirects, or its path.
     base: IndexPlace,
 }
@@ -132,15 +133,7 @@ impl IndexSource {
                 fault,
             })?)
         };
-        if let Some(expected) = files.digest
-            && expected != found
-        {
-            return Err(IndexError::WrongDigest {
-                place,
-                expected,
-                found,
-            });
-        }
+        check_digest(&place, &files, found)?;
         let document = read_document(&place, &files.index)?;
         let serial = document.serial;
         let mut index = self.index(document, &files.base);
@@ -165,10 +158,11 @@ impl IndexSource {
             Err(IndexError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Files {
             index,
             signature,
-            digest: digest::kept(path),
+            digest: digest::text_beside(path).map(|text| (text, name.into_owned())),
             base: IndexPlace::Local(path.to_owned()),
         })
     }
@@ -185,11 +179,13 @@ impl IndexSource {
             .path_segments()
             .and_then(|mut path| path.next_back())
             .unwrap_or_default();
-        let digest = digest.and_then(|text| digest::in_text(&String::from_utf8_lossy(&text), name));
+        // A page that says "not found" with a success is no digest file.
+        let digest = digest.filter(|text| content::web_page(text).is_none());
+        let text = digest.map(|text| String::from_utf8_lossy(&text).into_owned());
         Ok(Files {
             index,
             signature,
-            digest,
+            digest: text.map(|text| (text, name.to_owned())),
             base: IndexPlace::Remote(base),
         })
     }
@@ -267,6 +263,25 @@ impl IndexSource {
         }
         index.warnings.push(error.to_string());
         Ok(())
+    }
+}
+
+/// The digest beside an index is there to find half a copy and a changed byte, in either of them.
+fn check_digest(place: &str, files: &Files, found: Digest) -> Result<(), IndexError> {
+    let Some((text, name)) = &files.digest else {
+        return Ok(());
+    };
+    match digest::in_text(text, name) {
+        Some(expected) if expected == found => Ok(()),
+        Some(expected) => Err(IndexError::WrongDigest {
+            place: place.to_owned(),
+            expected,
+            found,
+        }),
+        None => Err(IndexError::NoDigest {
+            place: place.to_owned(),
+            name: name.clone(),
+        }),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Takes the images out of a file, verifies them, and describes them for the index.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Problem;
@@ -63,12 +64,10 @@ pub fn examine(
         problem(error.fault.to_string());
     }
     let mut rows = Vec::new();
-    for entry in bundle
-        .entries()
-        .iter()
-        .filter(|entry| entry.other.is_none())
-    {
-        match row(&bundle, entry, name, size, sha256) {
+    for result in each(&bundle, |entry, bytes| {
+        row(entry, bytes, name, size, sha256)
+    }) {
+        match result {
             Ok(row) => rows.push(row),
             Err(reason) => problem(reason),
         }
@@ -76,17 +75,42 @@ pub fn examine(
     Some(Examination { sha256, rows })
 }
 
-fn row(
+/// What `make` makes of every firmware image of the bundle, in their order. The bundle is inflated
+/// once; only when that ends early, each image that was not seen is taken out by itself, so that a
+/// damaged one hides no other.
+fn each(
     bundle: &Bundle,
+    make: impl Fn(&Entry, &[u8]) -> Result<Row, String>,
+) -> Vec<Result<Row, String>> {
+    let mut made = BTreeMap::new();
+    let whole = bundle.read_each(|entry, bytes| {
+        if entry.other.is_none() {
+            made.insert(entry.index, make(entry, bytes));
+        }
+    });
+    if whole.is_err() {
+        let firmware = bundle
+            .entries()
+            .iter()
+            .filter(|entry| entry.other.is_none());
+        for entry in firmware {
+            made.entry(entry.index).or_insert_with(|| {
+                let bytes = bundle.read(entry.index);
+                make(entry, &bytes.map_err(|error| error.fault.to_string())?)
+            });
+        }
+    }
+    made.into_values().collect()
+}
+
+fn row(
     entry: &Entry,
+    bytes: &[u8],
     name: &FilePath,
     size: u64,
     sha256: Digest,
 ) -> Result<Row, String> {
-    let bytes = bundle
-        .read(entry.index)
-        .map_err(|error| error.fault.to_string())?;
-    let info = content::verified(&bytes, entry).map_err(|fault| fault.to_string())?;
+    let info = content::verified(bytes, entry).map_err(|fault| fault.to_string())?;
     let psid = match (&info.psid, &entry.psid) {
         (Some(found), Some(filed)) if found != filed => {
             return Err(format!("filed under {filed}, but the image is for {found}"));
@@ -109,7 +133,7 @@ fn row(
         file: name.clone(),
         size,
         sha256,
-        image_sha256: Some(Digest::of(&bytes)),
+        image_sha256: Some(Digest::of(bytes)),
         notes: None,
         psid,
     })

@@ -12,23 +12,25 @@
 //! the same index, byte for byte: rows are sorted, and serial and date come from what is in it
 //! ([`Options`] may say otherwise). What did not change is not written again.
 
+mod before;
+mod contents;
 mod examine;
 pub mod extra;
 mod inventory;
 mod walk;
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::digest::{self, Digest};
-use super::index::document::{Document, Row};
+use super::index::FILE_NAME;
 use super::index::signature::{self, KeyError, Signer};
-use super::index::{FILE_NAME, read, write};
 use super::name::FilePath;
 use crate::version::Date;
-use inventory::{Inventory, Stamp};
+use before::Before;
+use contents::Contents;
+use inventory::Inventory;
 
 pub use extra::Extra;
 
@@ -165,166 +167,6 @@ pub fn build(
         changed: change == Change::Written,
         signature,
     })
-}
-
-/// What is in the folder now.
-#[derive(Debug, Default)]
-struct Contents {
-    inventory: Inventory,
-    rows: Vec<Row>,
-    releases: usize,
-    files: usize,
-    examined: Vec<FilePath>,
-    passed_over: usize,
-    problems: Vec<Problem>,
-}
-
-impl Contents {
-    fn read(
-        folder: &Path,
-        before: &Before,
-        examining: &mut dyn FnMut(&FilePath),
-    ) -> Result<Self, MirrorError> {
-        let found = walk::walk(folder)?;
-        let mut contents = Self {
-            problems: found.problems,
-            ..Self::default()
-        };
-        for (name, stamp) in found.files {
-            let problems = contents.problems.len();
-            let (sha256, rows) = if let Some(known) = before.rows(&name, stamp) {
-                known
-            } else {
-                examining(&name);
-                let examined = examine::examine(folder, &name, stamp.size, &mut contents.problems);
-                let Some(examined) = examined else {
-                    contents.passed_over += usize::from(contents.problems.len() == problems);
-                    continue;
-                };
-                contents.examined.push(name.clone());
-                (examined.sha256, examined.rows)
-            };
-            let Some(rows) = extra::apply(folder, &name, rows, &mut contents.problems) else {
-                continue;
-            };
-            // A file that has problems is examined, and told of, in each run.
-            if contents.problems.len() == problems {
-                contents.inventory.note(&name, stamp, sha256);
-            }
-            contents.files += usize::from(!rows.is_empty());
-            contents.releases += rows.len();
-            contents.rows.extend(rows);
-        }
-        Ok(contents)
-    }
-}
-
-/// The mirror as an earlier run left it.
-#[derive(Debug, Default)]
-struct Before {
-    inventory: Inventory,
-    /// The index, as it lies there.
-    bytes: Vec<u8>,
-    /// Its serial, if it can be read.
-    serial: Option<u64>,
-    /// Its rows by file, if it is the very one that run wrote.
-    rows: BTreeMap<FilePath, Vec<Row>>,
-}
-
-impl Before {
-    fn read(folder: &Path) -> Self {
-        let mut before = Self {
-            inventory: Inventory::read(folder),
-            ..Self::default()
-        };
-        let Ok(bytes) = fs::read(folder.join(FILE_NAME)) else {
-            return before;
-        };
-        let Ok(document) = read::read(&bytes) else {
-            return before;
-        };
-        before.serial = Some(document.serial);
-        let sha256 = Digest::of(&bytes).to_string();
-        before.bytes = bytes;
-        if before.inventory.index_sha256 == Some(sha256) {
-            for row in document.rows {
-                before.rows.entry(row.file.clone()).or_default().push(row);
-            }
-        }
-        before
-    }
-
-    /// Digest and rows of a file that is as it was.
-    fn rows(&self, name: &FilePath, stamp: Stamp) -> Option<(Digest, Vec<Row>)> {
-        let sha256 = self.inventory.digest(name, stamp)?;
-        let rows = self.rows.get(name)?;
-        let fits = rows.iter().all(|row| row.sha256 == sha256);
-        fits.then(|| (sha256, rows.clone()))
-    }
-
-    /// The next index with its serial: the one there is when nothing changed, else one with a
-    /// higher serial.
-    fn next(
-        &self,
-        mut rows: Vec<Row>,
-        options: &Options<'_>,
-        index: &Path,
-    ) -> Result<(u64, Vec<u8>), MirrorError> {
-        rows.sort_by(|one, other| order(one).cmp(&order(other)));
-        let newest = rows.iter().filter_map(|row| row.date).max();
-        let date = options.date.or(newest);
-        let mut document = Document {
-            serial: options.serial.or(self.serial).unwrap_or_default(),
-            date,
-            rows,
-            warnings: Vec::new(),
-        };
-        let write = |document: &Document| write::write(document).map_err(io_error("write", index));
-        let bytes = write(&document)?;
-        if bytes == self.bytes {
-            return Ok((document.serial, bytes));
-        }
-        let noted = Some(self.inventory.serial).filter(|&serial| serial > 0);
-        let present = self.serial.max(noted);
-        document.serial = match (options.serial, present) {
-            (Some(asked), Some(present)) if asked <= present => {
-                return Err(MirrorError::Serial { asked, present });
-            }
-            (Some(asked), _) => asked,
-            (None, Some(present)) => first_serial(date).max(present.saturating_add(1)),
-            (None, None) => first_serial(date),
-        };
-        Ok((document.serial, write(&document)?))
-    }
-}
-
-/// The serial of the first index: its date with room for a hundred changes.
-fn first_serial(date: Option<Date>) -> u64 {
-    date.map_or(1, |date| {
-        let (year, month, day) = (
-            u64::from(date.year),
-            u64::from(date.month),
-            u64::from(date.day),
-        );
-        ((year * 100 + month) * 100 + day) * 100
-    })
-}
-
-/// By board, then version, then file.
-fn order(
-    row: &Row,
-) -> (
-    &str,
-    Option<crate::version::FwVersion>,
-    &FilePath,
-    Option<Digest>,
-) {
-    (
-        row.psid.as_str(),
-        row.firmware(),
-        &row.file,
-        row.image_sha256,
-    )
 }
 
 /// Whether a file is another than before.
