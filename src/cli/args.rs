@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::release_args::ReleaseArgs;
-use super::{backup, completions, extract, lab, list, man, query, restore, update, verify};
+use super::{
+    backup, completions, download, extract, lab, list, man, mirror, query, restore, update, verify,
+};
 
 /// Query and update the firmware of Mellanox/NVIDIA ConnectX network cards.
 #[derive(Debug, Parser)]
@@ -43,6 +45,10 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Take one image out of a bundle
     Extract(extract::ExtractArgs),
+    /// Fetch releases into a folder, verified
+    Download(download::DownloadArgs),
+    /// Make a folder of firmware a source for other hosts: an index over it
+    Mirror(mirror::MirrorArgs),
     /// Make, inspect, break and restart a simulated host
     Lab(lab::LabArgs),
     /// Print shell completions
@@ -63,6 +69,8 @@ impl Command {
             Self::List(_) => "list",
             Self::Verify(_) => "verify",
             Self::Extract(_) => "extract",
+            Self::Download(_) => "download",
+            Self::Mirror(_) => "mirror",
             Self::Lab(_) => "lab",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",

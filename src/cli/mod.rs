@@ -8,9 +8,11 @@ pub mod ask;
 pub mod backup;
 mod burn;
 pub mod completions;
+pub mod download;
 pub mod error;
 pub mod exit;
 pub mod extract;
+mod fetch;
 mod fleet;
 pub mod host;
 pub mod interrupt;
@@ -19,6 +21,7 @@ pub mod lab;
 pub mod list;
 pub mod logging;
 pub mod man;
+pub mod mirror;
 mod one_card;
 pub mod query;
 mod queue;
@@ -73,6 +76,8 @@ fn dispatch(command: &Command, settings: &Settings) -> Result<Exit, CliError> {
         Command::Extract(args) => args.run(settings),
         Command::Backup(args) => args.run(settings),
         Command::Restore(args) => args.run(settings),
+        Command::Download(args) => args.run(settings),
+        Command::Mirror(args) => args.run(settings),
         Command::Lab(args) => args.run(settings),
         Command::Completions(args) => args.run(),
         Command::Man(args) => args.run(),
@@ -113,7 +118,16 @@ fn interrupted(
 fn has_document(command: &str) -> bool {
     matches!(
         command,
-        "query" | "update" | "list" | "verify" | "extract" | "backup" | "restore" | "lab"
+        "query"
+            | "update"
+            | "list"
+            | "verify"
+            | "extract"
+            | "download"
+            | "mirror"
+            | "backup"
+            | "restore"
+            | "lab"
     )
 }
 

@@ -122,9 +122,7 @@ impl NetworkArgs {
     /// # Errors
     /// A folder that cannot be the cache; `--insecure`.
     pub fn sources(&self, list: Vec<Source>, config: &Config) -> Result<Sources, CliError> {
-        if self.insecure {
-            return Err(ReleaseError::Insecure.into());
-        }
+        self.refuse_insecure()?;
         let connector = Connector::new(self.connection(config));
         let folder = self.cache_dir.clone().or_else(|| config.cache.clone());
         let cache = Cache::open(&folder.unwrap_or_else(sys::default_cache_dir))
@@ -135,6 +133,17 @@ impl NetworkArgs {
             cache,
             Limits::default(),
         ))
+    }
+
+    /// Certificates are always checked.
+    ///
+    /// # Errors
+    /// [`ReleaseError::Insecure`].
+    pub fn refuse_insecure(&self) -> Result<(), CliError> {
+        if self.insecure {
+            return Err(ReleaseError::Insecure.into());
+        }
+        Ok(())
     }
 
     /// The site's words, and what the command line adds to them or says in their place.

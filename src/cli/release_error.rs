@@ -1,5 +1,7 @@
 //! What ends a command that looks for releases, with what to do next.
 
+use std::path::PathBuf;
+
 use super::error::Hint;
 use super::exit::Exit;
 use crate::release::cache::CacheError;
@@ -11,7 +13,7 @@ use crate::release::{DownloadError, IndexError, SourceError};
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     /// A source gave no answer.
-    #[error("{name}: {source}")]
+    #[error("{}", named(name, source))]
     Source {
         /// What reports call it.
         name: String,
@@ -39,6 +41,12 @@ pub enum ReleaseError {
         place: String,
         /// Who lists it.
         source_name: String,
+    },
+    /// Two releases would be the same file.
+    #[error("{}: two releases have files of this name", file.display())]
+    SameName {
+        /// The file.
+        file: PathBuf,
     },
     /// What was named is no index.
     #[error(transparent)]
@@ -76,6 +84,7 @@ impl ReleaseError {
             Self::NoSource => "no_source",
             Self::Download(error) => error.class(),
             Self::NotAsListed { .. } => "not_as_listed",
+            Self::SameName { .. } => "same_name",
             Self::Index(error) => error.class(),
             Self::Key(_) | Self::Mirror(MirrorError::Key(_)) => "bad_key",
             Self::Cache(_) => "cache",
@@ -98,6 +107,7 @@ impl Hint for ReleaseError {
             }
             Self::Download(error) => error.advice()?,
             Self::NotAsListed { .. } => "build the index anew with `cxfw mirror`",
+            Self::SameName { .. } => "fetch one of them into another folder",
             Self::Index(error) => error.advice()?,
             Self::Key(error) | Self::Mirror(MirrorError::Key(error)) => key_advice(error)?,
             Self::Cache(_) => "name a folder of your own with --cache-dir DIR",
@@ -106,6 +116,16 @@ impl Hint for ReleaseError {
             Self::Insecure => "give the authority of the server with --cafile FILE",
         };
         Some(text.to_owned())
+    }
+}
+
+/// The name is in front unless the error says it anyway.
+fn named(name: &str, source: &SourceError) -> String {
+    let text = source.to_string();
+    if text.contains(name) {
+        text
+    } else {
+        format!("{name}: {text}")
     }
 }
 

@@ -14,7 +14,7 @@ use crate::bundle::{Bundle, Entry};
 use crate::card::CardReport;
 use crate::image::ImageInfo;
 use crate::plan::{Facts, Listed, Offer, Provenance};
-use crate::release::{Asked, Freshness, Release, Source, Sources, content};
+use crate::release::{Asked, Freshness, Release, Searched, Source, Sources, content};
 use crate::report::json::SearchedSource;
 use crate::report::transfer::TransferBoard;
 
@@ -56,21 +56,7 @@ impl Listing {
     #[must_use]
     pub fn ask(sources: Sources, freshness: Freshness, cards: &[CardReport]) -> Answers {
         let findings = sources.find(&asked(cards));
-        let mut failures = Vec::new();
-        let searched = findings.searched.into_iter().map(|list| {
-            let failure = list.failure.map(|source| {
-                let name = list.name.to_string();
-                CliError::from(ReleaseError::Source { name, source })
-            });
-            let error = failure.as_ref().map(CliError::problem);
-            failures.extend(failure);
-            SearchedSource {
-                kind: kind(sources.list(), &list.name),
-                name: list.name.to_string(),
-                error,
-            }
-        });
-        let searched = searched.collect();
+        let (searched, failures) = told(findings.searched, sources.list());
         Answers {
             listing: Self {
                 sources,
@@ -188,7 +174,7 @@ fn place(path: &Path) -> String {
 }
 
 /// Each board once, with what is on flash.
-fn asked(cards: &[CardReport]) -> Vec<Asked> {
+pub fn asked(cards: &[CardReport]) -> Vec<Asked> {
     let mut asked: Vec<Asked> = Vec::new();
     for card in cards {
         let Some(psid) = &card.psid else { continue };
@@ -202,7 +188,27 @@ fn asked(cards: &[CardReport]) -> Vec<Asked> {
     asked
 }
 
-fn kind(sources: &[Source], name: &str) -> &'static str {
+/// How it went with each list, and the errors of those that gave no answer.
+pub fn told(lists: Vec<Searched>, sources: &[Source]) -> (Vec<SearchedSource>, Vec<CliError>) {
+    let mut failures = Vec::new();
+    let searched = lists.into_iter().map(|list| {
+        let failure = list.failure.map(|source| {
+            let name = list.name.to_string();
+            CliError::from(ReleaseError::Source { name, source })
+        });
+        let error = failure.as_ref().map(CliError::problem);
+        failures.extend(failure);
+        SearchedSource {
+            kind: kind(sources, &list.name),
+            name: list.name.to_string(),
+            error,
+        }
+    });
+    (searched.collect(), failures)
+}
+
+/// What the source of this name is, for programs.
+pub fn kind(sources: &[Source], name: &str) -> &'static str {
     let source = sources.iter().find(|source| *source.name() == *name);
     source.map_or("index", Source::kind)
 }

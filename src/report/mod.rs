@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod palette;
 mod printable;
 pub mod progress;
+pub mod releases;
 pub mod status;
 pub mod summary;
 #[cfg(test)]

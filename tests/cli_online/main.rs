@@ -8,6 +8,7 @@
 #[path = "../cli_common/mod.rs"]
 mod cli_common;
 mod faults;
+mod interrupt;
 mod options;
 #[path = "../release/server/mod.rs"]
 #[allow(dead_code, reason = "made for the tests of the library too")]

@@ -6,6 +6,7 @@
 mod backup;
 mod card;
 mod list;
+mod releases;
 mod update;
 mod verify;
 
@@ -18,6 +19,7 @@ use super::CardView;
 pub use backup::{Restored, restored, saved};
 pub use list::ListedFile;
 pub use list::{extracted, list};
+pub use releases::{Download, FetchedFile, LeftOut, Mirror, download, mirror};
 pub use update::Update;
 pub use verify::{VerifiedFile, VerifiedImage, verify};
 
