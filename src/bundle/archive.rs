@@ -16,12 +16,17 @@ use super::signature::{self, Signature};
 
 type Zip = ZipArchive<Cursor<Content>>;
 
+/// Bytes of a member behind a local header that are looked at to see what it is, header included.
+const LOCAL_HEAD: usize = 8192;
+
 /// An open archive: its firmware members.
 #[derive(Debug)]
 pub struct Archive {
     zips: Vec<Zip>,
     content: Content,
     members: Vec<Member>,
+    /// What all members inflate to, as far as their headers say.
+    plain: u64,
 }
 
 /// One member that holds firmware.
@@ -31,6 +36,8 @@ pub struct Member {
     pub name: String,
     /// What its content is.
     pub signature: Signature,
+    /// Plain bytes, as its header says.
+    size: u64,
     place: Place,
 }
 
@@ -72,6 +79,7 @@ impl Archive {
         Self {
             zips: Vec::new(),
             members: Vec::new(),
+            plain: 0,
             content,
         }
     }
@@ -94,7 +102,7 @@ impl Archive {
             if opened.file.entry().is_file() {
                 let member = opened.recognise(Place::Listed(self.zips.len(), number))?;
                 match member {
-                    member if member.is_firmware() => self.members.push(member),
+                    member if member.is_firmware() => self.take_in(member)?,
                     other => others.push(format!("{} is {}", other.name, other.signature)),
                 }
             }
@@ -106,16 +114,27 @@ impl Archive {
     /// Takes in the member behind the local header at `offset`, if there is one and it is
     /// firmware.
     pub(super) fn add_local(&mut self, offset: usize) -> Result<(), Fault> {
-        let mut reader = Cursor::new(self.content.as_slice().get(offset..).unwrap_or_default());
+        let content = self.content.clone();
+        // Letting go of a member reads all that is left of it.
+        let head = content.as_slice().get(offset..).unwrap_or_default();
+        let mut reader = Cursor::new(head.get(..LOCAL_HEAD).unwrap_or(head));
         let Ok(mut opened) = local(&mut reader) else {
             return Ok(());
         };
         check_name(opened.file.entry().name_raw())?;
         let member = opened.recognise(Place::Local(offset));
         if let Some(member) = member.ok().filter(Member::is_firmware) {
-            self.members.push(member);
-            limits::MEMBERS.check(self.members.len() as u64)?;
+            self.take_in(member)?;
         }
+        Ok(())
+    }
+
+    fn take_in(&mut self, member: Member) -> Result<(), Fault> {
+        // One that is too large itself is refused by its own name when it is read.
+        self.plain += member.size.min(limits::IMAGE.allowed);
+        limits::members(self.content.as_slice().len() as u64).check(self.plain)?;
+        self.members.push(member);
+        limits::MEMBERS.check(self.members.len() as u64)?;
         Ok(())
     }
 
@@ -194,6 +213,7 @@ impl<'a, R: Read> Opened<'a, R> {
         Ok(Member {
             name: self.name.clone(),
             signature,
+            size: self.file.entry().size(),
             place,
         })
     }

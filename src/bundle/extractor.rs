@@ -26,7 +26,8 @@ const LOCAL_CANDIDATES: usize = 65_536;
 /// local headers.
 ///
 /// # Errors
-/// [`Fault::NoFirmware`], and what is wrong with an archive that has firmware.
+/// [`Fault::NoFirmware`], [`Fault::LimitExceeded`], and what is wrong with an archive that has
+/// firmware, where no other has.
 pub fn open(content: Content) -> Result<Archive, Fault> {
     let mut archive = Archive::empty(content.clone());
     let mut damage = None;
@@ -41,8 +42,12 @@ pub fn open(content: Content) -> Result<Archive, Fault> {
             .and_then(|part| ZipArchive::new(Cursor::new(part)).ok());
         if let Some(zip) = zip.filter(|zip| !zip.is_empty()) {
             before = usize::try_from(zip.offset()).unwrap_or(0).min(position);
-            if let Err(fault) = archive.add(zip) {
-                damage.get_or_insert(fault);
+            match archive.add(zip) {
+                Ok(_) => {}
+                Err(fault @ Fault::LimitExceeded { .. }) => return Err(fault),
+                Err(fault) => {
+                    damage.get_or_insert(fault);
+                }
             }
         }
         match content.part(0, before as u64) {

@@ -113,7 +113,10 @@ fn look_at(file: &Path, meter: &Meter) -> Finding {
 /// here.
 fn no_firmware(file: &Path, found: String) -> Finding {
     let name = file.file_name().map(|name| name.to_string_lossy());
-    if name.is_some_and(|name| FileName::parse(&name).is_some()) {
+    let named = name.is_some_and(|name| FileName::parse(&name).is_some());
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    // Many things are called `.bin`, but nothing else these.
+    if named || matches!(extension, Some("mfa" | "mfa2" | "fwpkg")) {
         let found = format!("named like firmware, but the file is {found}");
         return Finding::Problem(BundleError::new(file, Fault::NoFirmware { found }));
     }

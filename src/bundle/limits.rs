@@ -43,6 +43,13 @@ pub const LISTED_VERSION: u64 = 128;
 pub const BLOCKS: Limit = limit("blocks of an XZ stream", 1 << 20);
 /// One image, component or archive member, in bytes.
 pub const IMAGE: Limit = limit("size of one image in bytes", 256 * MIB);
+/// A bare image or raw dump of a flash, in bytes: twice the largest flash there is.
+pub const BARE: Limit = limit("size of a bare image in bytes", 128 * MIB);
+/// Inflated bytes that belong to no image of the container. Published packages have none; a
+/// bomb is made of them.
+pub const IDLE: Limit = limit("inflated bytes that belong to no image", 256 * MIB);
+/// Inflated members of a zip archive of this size, in bytes; see [`members`].
+pub const INFLATED_MEMBERS: &str = "inflated members of an archive of this size in bytes";
 /// Plain bytes inflated to reach an image, or the whole inflated block, in bytes.
 pub const PLAIN: Limit = limit("inflated bytes", 64 * GIB);
 /// Dictionary of an XZ stream, in bytes.
@@ -51,6 +58,37 @@ pub const DICTIONARY: Limit = limit("XZ dictionary in bytes", 128 * MIB);
 pub const MEMBERS: Limit = limit("members of a zip archive", 1024);
 /// Files of one folder (and its subfolders, when they are read).
 pub const FOLDER: Limit = limit("entries of a folder", 10_000);
+
+/// What all firmware members of a zip archive of `stored` bytes may inflate to: one image whatever
+/// it is packed to, and more only in proportion. Real images shrink to a third or, where most of
+/// them is blank, to a hundredth; bombs to a thousandth, or they name the same bytes many times.
+#[must_use]
+pub const fn members(stored: u64) -> Limit {
+    let in_proportion = stored.saturating_mul(200);
+    let allowed = if in_proportion > IMAGE.allowed {
+        in_proportion
+    } else {
+        IMAGE.allowed
+    };
+    limit(INFLATED_MEMBERS, allowed)
+}
+
+/// The bytes of a block of `plain` bytes that no part of it covers are within [`IDLE`]. `parts`
+/// are starts and ends in any order.
+///
+/// # Errors
+/// [`Fault::LimitExceeded`].
+pub fn idle(plain: u64, parts: impl Iterator<Item = (u64, u64)>) -> Result<(), Fault> {
+    let mut parts: Vec<(u64, u64)> = parts.collect();
+    parts.sort_unstable();
+    let (mut idle, mut covered) = (0, 0);
+    for (start, end) in parts {
+        idle += start.min(plain).saturating_sub(covered);
+        covered = covered.max(end.min(plain));
+    }
+    IDLE.check(idle + (plain - covered))?;
+    Ok(())
+}
 
 const fn limit(what: &'static str, allowed: u64) -> Limit {
     Limit { what, allowed }
@@ -82,5 +120,17 @@ mod tests {
             fault.to_string(),
             "size of one image in bytes is 268435457, at most 268435456 is allowed"
         );
+    }
+
+    #[test]
+    fn what_no_part_covers_counts_once_wherever_it_is() {
+        let room = IDLE.allowed;
+        assert!(idle(room, std::iter::empty()).is_ok());
+        assert!(idle(room + 1, std::iter::empty()).is_err());
+        let parts = [(500, 600), (0, 100), (50, 200), (0, 10)];
+        assert!(idle(room + 300, parts.into_iter()).is_ok());
+        assert!(idle(room + 301, parts.into_iter()).is_err());
+        let outside = [(room + 10, u64::MAX)];
+        assert!(idle(room, outside.into_iter()).is_ok());
     }
 }

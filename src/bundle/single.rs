@@ -72,7 +72,7 @@ impl Single {
     }
 
     fn image(content: Content) -> Result<(Container, Vec<Entry>), Fault> {
-        let size = limits::IMAGE.check(content.as_slice().len() as u64)?;
+        let size = limits::BARE.check(content.as_slice().len() as u64)?;
         let entry = Entry {
             size: Some(size),
             ..Entry::default()

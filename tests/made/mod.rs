@@ -41,7 +41,11 @@ impl Mfa2 {
     /// The file.
     pub fn bytes(&self) -> Vec<u8> {
         let block = [b"#BIN.COMPONENT!#".as_slice(), &self.image].concat();
-        let packed = xz(&block);
+        self.with_block(block.len(), &xz(&block))
+    }
+
+    /// The file with this block, said to inflate to `plain` bytes.
+    pub fn with_block(&self, plain: usize, packed: &[u8]) -> Vec<u8> {
         let stamp = [&self.stored[..], b"\x20\x21\x12\x06\x0c\0\0\0"].concat();
         let size = u32::try_from(self.image.len()).unwrap().to_be_bytes();
         let component = [&[0; 12][..], &size].concat();
@@ -53,7 +57,7 @@ impl Mfa2 {
         let component = group(&[(4, &component), (0x21, &stamp)]);
         let head = |whole: &[u8], descriptors: &[u8]| {
             let block_offset = 0x10 + 8 + 120 + device.len() + component.len();
-            let numbers = [block_offset, packed.len(), 0, block.len()];
+            let numbers = [block_offset, packed.len(), 0, plain];
             let numbers = numbers.map(|n| u32::try_from(n).unwrap().to_be_bytes());
             let package = [
                 b"\0\x01\0\x01",
@@ -71,8 +75,8 @@ impl Mfa2 {
         };
         let blank = head(&[0; 32], &[0; 32]);
         let descriptors = Sha256::digest(&blank);
-        let whole = Sha256::digest([&blank[..], &packed].concat());
-        [head(&whole, &descriptors), packed].concat()
+        let whole = Sha256::digest([&blank[..], packed].concat());
+        [&head(&whole, &descriptors)[..], packed].concat()
     }
 }
 
@@ -94,10 +98,17 @@ fn group(children: &[(u8, &[u8])]) -> Vec<u8> {
 
 /// An XZ stream.
 pub fn xz(plain: &[u8]) -> Vec<u8> {
+    xz_of(plain, 1)
+}
+
+/// An XZ stream of the same bytes again and again.
+pub fn xz_of(plain: &[u8], times: usize) -> Vec<u8> {
     use liblzma::stream::{Check, Stream};
     let encoder = Stream::new_easy_encoder(0, Check::Crc32).unwrap();
     let mut writer = liblzma::write::XzEncoder::new_stream(Vec::new(), encoder);
-    writer.write_all(plain).unwrap();
+    for _ in 0..times {
+        writer.write_all(plain).unwrap();
+    }
     writer.finish().unwrap()
 }
 
@@ -108,4 +119,52 @@ pub fn within(limit: Duration, mut job: impl FnMut()) -> bool {
         job();
         start.elapsed() < limit
     })
+}
+
+/// A piece of an MFA v1 archive: its bytes are at `offset` of the plain DATA section.
+pub struct Piece {
+    /// Sub-image type.
+    pub kind: u16,
+    /// First plain byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// An MFA v1 archive (bundles 1): boards with the numbers of the pieces their images are joined of,
+/// and the stored DATA section, an XZ stream.
+pub fn mfa1(boards: &[(String, Vec<u32>)], pieces: &[Piece], stored: &[u8]) -> Vec<u8> {
+    let mut map = Vec::new();
+    for (board, of_board) in boards {
+        let mut head = vec![0; 36];
+        head[..board.len()].copy_from_slice(board.as_bytes());
+        head[32] = u8::try_from(of_board.len()).unwrap();
+        map.extend(head);
+        for (group, piece) in (0u8..).zip(of_board) {
+            map.extend((24 * piece).to_be_bytes());
+            map.extend([0, 1, 0, group]);
+            map.extend([0; 32]);
+        }
+    }
+    let mut toc = Vec::new();
+    for piece in pieces {
+        toc.extend(
+            u32::try_from(piece.offset & 0xffff_ffff)
+                .unwrap()
+                .to_be_bytes(),
+        );
+        toc.extend(piece.size.to_be_bytes());
+        toc.extend(piece.kind.to_be_bytes());
+        toc.extend([0, 3, 0, 14, 0, 32, 3, 242, 0, 0]);
+        toc.extend(u16::try_from(piece.offset >> 32).unwrap().to_be_bytes());
+        toc.extend([0; 2]);
+    }
+    let mut bytes = b"MFAR\0\0\0\x01\0\0\0\0\0\0\0\0".to_vec();
+    for (kind, packed, stored) in [(1, 0, &map[..]), (2, 0, &toc), (3, 1, stored)] {
+        bytes.extend([kind, 0, 0, packed]);
+        bytes.extend(u32::try_from(stored.len()).unwrap().to_be_bytes());
+        bytes.extend(stored);
+    }
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    bytes
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Board, Piece, Section};
+use super::gather::{self, Wanted};
+use super::{Piece, Section};
 use crate::bundle::content::Content;
 use crate::bundle::error::Fault;
 use crate::bundle::limits;
@@ -10,7 +11,7 @@ use crate::bundle::xz::Inflater;
 use crate::bundle::xz::index::{self, Block};
 
 /// What errors call the section.
-const SECTION: &str = "DATA";
+pub const SECTION: &str = "DATA";
 
 /// The bytes of `pieces` one after the other. `board` names them in errors.
 ///
@@ -35,66 +36,75 @@ pub fn join(
     Ok(image)
 }
 
+/// A compressed section does not inflate to more than its pieces need. One whose index is damaged
+/// passes: it is refused when it is read.
+///
+/// # Errors
+/// [`Fault::LimitExceeded`].
+pub fn check_idle(content: &Content, section: &Section, toc: &[Piece]) -> Result<(), Fault> {
+    if !section.compressed {
+        return Ok(());
+    }
+    let Ok(plain) = plain_size(section.stored(content.as_slice())) else {
+        return Ok(());
+    };
+    let pieces = toc.iter().map(|piece| (piece.offset, piece.end()));
+    limits::idle(plain, pieces)
+}
+
+/// What a compressed section inflates to, by its index.
+///
+/// # Errors
+/// As [`index::blocks`].
+pub fn plain_size(stored: &[u8]) -> Result<u64, Fault> {
+    let blocks = index::blocks(SECTION, stored)?;
+    Ok(blocks.last().map_or(0, |block| block.plain.end))
+}
+
 /// Makes the integrity checks of a compressed section.
 ///
 /// # Errors
 /// [`Fault::Decompression`], [`Fault::LimitExceeded`].
 pub fn verify(content: &Content, section: &Section) -> Result<(), Fault> {
     if section.compressed {
-        Inflater::new(SECTION, section.stored(content.as_slice()))?
+        let stored = section.stored(content.as_slice());
+        Inflater::new(SECTION, stored)?
             .metered(content.meter())
-            .finish()?;
+            .finish(plain_size(stored)?)?;
     }
     Ok(())
 }
 
-/// An image that lies in one piece: index of its entry, the piece, the board it is for.
-pub type Wanted<'a> = (usize, &'a Piece, &'a Board);
-
-/// Hands the images to `visit`, inflating a compressed section once, whole. Returns those that
-/// start before the end of the one in front of them: they need a pass of their own.
+/// Hands the images to `visit`; a compressed section is checked to its end.
 ///
 /// # Errors
 /// As [`join`].
-pub fn walk<'a>(
+pub fn each(
     content: &Content,
     section: &Section,
-    mut wanted: Vec<Wanted<'a>>,
+    wanted: Vec<Wanted<'_>>,
     visit: &mut impl FnMut(usize, &[u8]),
-) -> Result<Vec<Wanted<'a>>, Fault> {
+) -> Result<(), Fault> {
     let stored = section.stored(content.as_slice());
-    if !section.compressed {
-        for (index, piece, board) in wanted {
-            limits::IMAGE.check(u64::from(piece.size))?;
-            visit(index, slice(stored, piece, &board.label())?);
-        }
-        return Ok(Vec::new());
+    let (wanted, empty): (Vec<_>, Vec<_>) = wanted
+        .into_iter()
+        .partition(|(_, pieces, _)| !pieces.is_empty());
+    for (index, ..) in empty {
+        visit(index, &[]);
     }
-    wanted.sort_by_key(|(_, piece, _)| (piece.offset, piece.size));
-    let mut inflater = Inflater::new(SECTION, stored)?.metered(content.meter());
-    let mut left = Vec::new();
-    let mut last: Option<(&Piece, Vec<u8>)> = None;
-    for (index, piece, board) in wanted {
-        // Boards may share an image.
-        if let Some((_, image)) = last
-            .as_ref()
-            .filter(|(l, _)| (l.offset, l.size) == (piece.offset, piece.size))
-        {
-            visit(index, image);
-            continue;
-        }
-        let Some(distance) = piece.offset.checked_sub(inflater.produced()) else {
-            left.push((index, piece, board));
-            continue;
-        };
-        limits::PLAIN.check(piece.offset)?;
-        inflater.skip(distance)?;
-        let image = inflater.read_vec(limits::IMAGE.check(u64::from(piece.size))?)?;
-        visit(index, &image);
-        last = Some((piece, image));
+    if section.compressed {
+        return gather::each(stored, content.meter(), wanted, visit);
     }
-    inflater.finish()?;
-    Ok(left)
+    for (index, pieces, board) in wanted {
+        match pieces.as_slice() {
+            [piece] => {
+                limits::IMAGE.check(u64::from(piece.size))?;
+                visit(index, slice(stored, piece, &board.label())?);
+            }
+            _ => visit(index, &join(content, section, &pieces, &board.label())?),
+        }
+    }
+    Ok(())
 }
 
 fn slice<'a>(stored: &'a [u8], piece: &Piece, board: &str) -> Result<&'a [u8], Fault> {
@@ -109,7 +119,8 @@ fn slice<'a>(stored: &'a [u8], piece: &Piece, board: &str) -> Result<&'a [u8], F
     range().ok_or_else(|| out_of_range(piece, board, stored.len() as u64))
 }
 
-fn out_of_range(piece: &Piece, board: &str, available: u64) -> Fault {
+/// `piece` is not in a section of `available` bytes.
+pub fn out_of_range(piece: &Piece, board: &str, available: u64) -> Fault {
     Fault::DataOutOfRange {
         board: board.to_owned(),
         offset: piece.offset,
@@ -172,7 +183,7 @@ fn places(pieces: &[&Piece], plain_size: u64, board: &str) -> Result<Vec<Place>,
     let mut places = Vec::new();
     let mut at = 0;
     for piece in pieces.iter().filter(|piece| piece.size > 0) {
-        let end = piece.offset + u64::from(piece.size);
+        let end = piece.end();
         if end > plain_size {
             return Err(out_of_range(piece, board, plain_size));
         }

@@ -4,6 +4,7 @@
 //! stays untouched until an image is extracted. [`Archive::extract`] joins the pieces of a board.
 
 mod data;
+mod gather;
 mod map;
 mod toc;
 
@@ -72,6 +73,7 @@ impl Archive {
             ));
         }
         let toc = toc::parse(&plain(bytes, &toc, "TOC", limits::PLAIN_TOC)?)?;
+        data::check_idle(&content, &data, &toc)?;
         let boards = map::parse(&plain(bytes, &map, "MAP", limits::PLAIN_MAP)?, toc.len())?;
         let mut archive = Self {
             boards,
@@ -192,34 +194,25 @@ impl Archive {
         &self.entries
     }
 
-    /// Hands the image of every entry to `visit` with its index, in the order of the DATA section,
-    /// which is inflated once for all images that lie in it in one piece.
+    /// Hands the image of every entry to `visit` with its index, each when its last piece has gone
+    /// by. The DATA section is inflated once, or twice when pieces of images lie far apart, and
+    /// checked to its end.
     ///
     /// # Errors
-    /// The first of [`Archive::extract`]; the whole section is checked.
+    /// The first of [`Archive::extract`].
     pub fn read_each(&self, mut visit: impl FnMut(usize, &[u8])) -> Result<(), Fault> {
-        let mut in_one_piece = Vec::new();
-        let mut in_pieces = Vec::new();
-        for (entry, &board) in self.entries.iter().zip(&self.of_board) {
-            let Some(board) = self.boards.get(board) else {
-                continue;
-            };
-            let mut pieces = self.pieces(board, FIRMWARE, &entry.tag);
-            pieces.retain(|piece| piece.size > 0);
-            match pieces.as_slice() {
-                [piece] => in_one_piece.push((entry.index, *piece, board)),
-                _ => in_pieces.push((entry.index, pieces, board)),
-            }
-        }
-        let left = data::walk(&self.content, &self.data, in_one_piece, &mut visit)?;
-        let left = left
-            .into_iter()
-            .map(|(index, piece, board)| (index, vec![piece], board));
-        for (index, pieces, board) in left.chain(in_pieces) {
-            let image = data::join(&self.content, &self.data, &pieces, &board.label())?;
-            visit(index, &image);
-        }
-        Ok(())
+        let boards = self.of_board.iter().map(|&board| self.boards.get(board));
+        let wanted = self
+            .entries
+            .iter()
+            .zip(boards)
+            .filter_map(|(entry, board)| {
+                let board = board?;
+                let mut pieces = self.pieces(board, FIRMWARE, &entry.tag);
+                pieces.retain(|piece| piece.size > 0);
+                Some((entry.index, pieces, board))
+            });
+        data::each(&self.content, &self.data, wanted.collect(), &mut visit)
     }
 
     /// Inflates the whole DATA section, so that its integrity checks are made.

@@ -24,6 +24,14 @@ pub struct Piece {
     pub version: Vec<u16>,
 }
 
+impl Piece {
+    /// Plain byte behind the last one.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.size)
+    }
+}
+
 /// Sub-image type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PieceKind {

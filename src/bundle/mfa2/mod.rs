@@ -56,6 +56,8 @@ impl Package {
         let components: Vec<Component> = (0..usize::from(header.components))
             .map(|index| descriptors::component(&reader.group()?, index, header.block_plain))
             .collect::<Result<_, _>>()?;
+        let parts = components.iter().map(|part| (part.offset, part.end()));
+        limits::idle(header.block_plain, parts)?;
         let offers = offers(&devices)?;
         let mut warnings = overlaps(&components);
         if reader.offset() < descriptors.len() {

@@ -12,8 +12,8 @@ use index::Block;
 
 /// What the decoder needs beside its dictionary, generously: tables and block headers.
 const DECODER_OVERHEAD: u64 = 8 << 20;
-/// Bytes inflated at once when the output is thrown away.
-const PIECE: usize = 64 << 10;
+/// Bytes inflated at once when more of the output would not be kept.
+pub const PIECE: usize = 64 << 10;
 /// How much an output buffer grows at once.
 const GROWTH: usize = 4 << 20;
 
@@ -168,18 +168,17 @@ impl<'a> Inflater<'a> {
     }
 
     /// Inflates to the end of the stream, throwing the output away, so that every integrity check
-    /// is made, and looks at what follows. Returns the plain size of the whole stream.
+    /// is made, and looks at what follows. `plain_size` is what the whole stream inflates to by its
+    /// index.
     ///
     /// # Errors
-    /// As [`Inflater::read`]; [`Fault::LimitExceeded`] when the stream goes on past
-    /// [`limits::PLAIN`]; [`Fault::Decompression`] when anything but zero padding follows.
-    pub fn finish(mut self) -> Result<u64, Fault> {
-        let mut piece = vec![0; PIECE];
-        while self.read(&mut piece)? > 0 {
-            limits::PLAIN.check(self.produced())?;
-        }
-        self.check_padding()?;
-        Ok(self.produced())
+    /// As [`Inflater::read`]; [`Fault::LimitExceeded`] above [`limits::PLAIN`];
+    /// [`Fault::Decompression`] when there is more than that, or anything but zero padding follows.
+    pub fn finish(mut self, plain_size: u64) -> Result<(), Fault> {
+        let left = plain_size.saturating_sub(self.produced());
+        limits::PLAIN.check(plain_size)?;
+        self.skip(left)?;
+        self.expect_end()
     }
 
     /// The stream must end here: no plain byte more, then zero padding.
@@ -325,7 +324,7 @@ mod tests {
         let mut piece = [0; 40];
         inflater.read_exact(&mut piece).unwrap();
         assert_eq!(piece, plain[100_000..100_040]);
-        assert_eq!(inflater.finish().unwrap(), plain.len() as u64);
+        inflater.finish(plain.len() as u64).unwrap();
     }
 
     #[test]
@@ -335,9 +334,19 @@ mod tests {
             packed.extend(tail);
             let fault = Inflater::new("DATA", &packed)
                 .unwrap()
-                .finish()
+                .finish(5)
                 .unwrap_err();
             assert_eq!(fault.class(), "decompression", "{tail:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_ends_where_its_index_says() {
+        let packed = compress(&[7; 1000], 1 << 16);
+        for (plain_size, reason) in [(999, "longer"), (1001, "shorter")] {
+            let inflater = Inflater::new("DATA", &packed).unwrap();
+            let fault = inflater.finish(plain_size).unwrap_err();
+            assert!(fault.to_string().contains(reason), "{fault}");
         }
     }
 
@@ -350,7 +359,7 @@ mod tests {
         packed[20..24].copy_from_slice(&crc.to_le_bytes());
         let fault = Inflater::new("DATA", &packed)
             .unwrap()
-            .finish()
+            .finish(5)
             .unwrap_err();
         assert_eq!(
             fault.to_string(),
