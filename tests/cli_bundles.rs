@@ -242,8 +242,9 @@ fn a_folder_of_two_hundred_images_is_read_once_and_quickly() {
     });
     assert_eq!(opens.len(), 200);
     assert!(opens.values().all(|&count| count == 1), "{opens:?}");
-    // A second for a program built for use; unoptimized ones on a busy machine get more.
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    // The promise is for a release build; unoptimized ones on a busy machine get more.
+    let most = if cfg!(debug_assertions) { 20 } else { 1 };
+    assert!(took < Duration::from_secs(most), "{took:?}");
 }
 
 #[test]
