@@ -233,11 +233,11 @@ impl DeviceArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct SourceArgs {
     /// Firmware file (image or bundle); repeatable
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["image_dir", "online", "index"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["image_dir", "online", "index", "cafile", "proxy", "no_proxy", "refresh"])]
     pub image: Vec<PathBuf>,
 
     /// Folder of firmware files
-    #[arg(short = 'D', long, value_name = "DIR", conflicts_with_all = ["online", "index"])]
+    #[arg(short = 'D', long, value_name = "DIR", conflicts_with_all = ["online", "index", "cafile", "proxy", "no_proxy", "refresh"])]
     pub image_dir: Option<PathBuf>,
 
     /// Lists of releases.

@@ -15,7 +15,7 @@ use super::release_error::ReleaseError;
 use super::releases::asked;
 use super::settings::{Format, Settings};
 use crate::identity::Psid;
-use crate::release::{Asked, Source};
+use crate::release::Asked;
 use crate::report::json;
 use crate::report::releases as text;
 use crate::report::transfer::TransferBoard;
@@ -38,8 +38,8 @@ pub struct DownloadArgs {
     )]
     device: Vec<String>,
 
-    /// Everything that the indexes list
-    #[arg(long, group = "what", conflicts_with = "online")]
+    /// Everything that the sources list
+    #[arg(long, group = "what")]
     all: bool,
 
     /// Folder to put it into; it is made if it is not there
@@ -59,10 +59,7 @@ impl DownloadArgs {
     /// had are told of beside what was fetched.
     pub fn run(&self, settings: &Settings) -> Result<Exit, CliError> {
         settings.no_xml("download")?;
-        let mut list = self.releases.list(&settings.config)?;
-        if self.all {
-            list.retain(|source| matches!(source, Source::Index(_)));
-        }
+        let list = self.releases.list(&settings.config)?;
         if list.is_empty() {
             return Err(ReleaseError::NoSource.into());
         }

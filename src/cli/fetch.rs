@@ -12,7 +12,8 @@ use crate::model::Model;
 use crate::plan::Branch;
 use crate::release::record::next_step;
 use crate::release::{
-    Asked, DownloadError, Fetched, Findings, Freshness, How, Place, Release, Sources,
+    Asked, DownloadError, Fetched, FilePath, Findings, Freshness, How, Place, Release, Searched,
+    Sources, Unsorted,
 };
 use crate::report::json::{FetchedFile, SearchedSource};
 use crate::report::transfer::TransferBoard;
@@ -66,11 +67,20 @@ impl Fetch<'_> {
         haul
     }
 
-    /// Everything that the indexes among the sources list.
+    /// Everything that the sources list.
     pub fn everything(&self, board: &mut TransferBoard) -> Haul {
-        let (mut haul, findings) = self.look(self.sources.everything());
+        let mut findings = self.sources.everything();
+        let (files, searched) = self.sources.files();
+        // Each source is told of once: the services by how their list of files was had.
+        let is_service = |list: &Searched| searched.iter().any(|one| one.name == list.name);
+        findings.searched.retain(|list| !is_service(list));
+        findings.searched.extend(searched);
+        let (mut haul, findings) = self.look(findings);
         for release in &findings.releases {
             self.fetch(release, &mut haul, board);
+        }
+        for file in &files {
+            self.fetch_file(file, &mut haul, board);
         }
         haul
     }
@@ -99,61 +109,91 @@ impl Fetch<'_> {
     }
 
     fn fetch(&self, release: &Release, haul: &mut Haul, board: &mut TransferBoard) {
-        let target = release.file.below(self.folder);
-        if let Some(other) = haul.places.get(&target)
-            && *other != release.place
-        {
-            let error = ReleaseError::SameName { file: target };
-            haul.failures.push(error.into());
-            return;
-        }
-        let freshness = if haul.places.contains_key(&target) {
-            Freshness::Keep
-        } else {
-            self.freshness
-        };
-        let fetched = self
-            .sources
-            .fetch_to(self.folder, release, freshness, &mut |event| {
-                board.show(&event);
+        let result = haul
+            .make_room(self, &release.file, &release.place)
+            .and_then(|freshness| {
+                let fetched =
+                    self.sources
+                        .fetch_to(self.folder, release, freshness, &mut |event| {
+                            board.show(&event);
+                        });
+                self.end(fetched, board)
             });
-        board.end(fetched.is_ok());
-        match fetched.and_then(|fetched| Ok((size(&fetched.path)?, fetched))) {
-            Ok((size, fetched)) => {
-                haul.places.insert(target, release.place.clone());
-                haul.note(release, &fetched, size, self.sources);
+        haul.note(result, |file| {
+            let psid = release.psid.to_string();
+            if !file.psids.contains(&psid) {
+                file.psids.push(psid);
             }
-            Err(error) => haul.failures.push(ReleaseError::Download(error).into()),
-        }
+            file.version = release.firmware().map(|version| version.to_string());
+            self.tell_source(file, &release.source, release.notes.as_ref());
+        });
+    }
+
+    fn fetch_file(&self, unsorted: &Unsorted, haul: &mut Haul, board: &mut TransferBoard) {
+        let result = haul
+            .make_room(self, &unsorted.file, &unsorted.place)
+            .and_then(|freshness| {
+                let fetched =
+                    self.sources
+                        .fetch_file(self.folder, unsorted, freshness, &mut |event| {
+                            board.show(&event);
+                        });
+                self.end(fetched, board)
+            });
+        haul.note(result, |file| {
+            self.tell_source(file, &unsorted.source, unsorted.notes.as_ref());
+        });
+    }
+
+    fn end(
+        &self,
+        fetched: Result<Fetched, DownloadError>,
+        board: &mut TransferBoard,
+    ) -> Result<FetchedFile, CliError> {
+        board.end(fetched.is_ok());
+        let file = fetched.and_then(|fetched| described(&fetched));
+        Ok(file.map_err(ReleaseError::Download)?)
+    }
+
+    fn tell_source(&self, file: &mut FetchedFile, source: &str, notes: Option<&String>) {
+        file.kind = releases::kind(self.sources.list(), source);
+        source.clone_into(&mut file.source);
+        file.notes = notes.cloned();
     }
 }
 
 impl Haul {
-    /// A file may be for several boards.
-    fn note(&mut self, release: &Release, fetched: &Fetched, size: u64, sources: &Sources) {
-        let psid = release.psid.to_string();
-        let known = self.files.iter_mut().find(|file| file.file == fetched.path);
-        if let Some(known) = known {
-            if !known.psids.contains(&psid) {
-                known.psids.push(psid);
+    /// Whether a file of this name may come from there; a file that this run fetched is good
+    /// enough for the next board.
+    fn make_room(
+        &mut self,
+        fetch: &Fetch<'_>,
+        name: &FilePath,
+        place: &Place,
+    ) -> Result<Freshness, CliError> {
+        let file = name.below(fetch.folder);
+        match self.places.get(&file) {
+            Some(known) if known == place => Ok(Freshness::Keep),
+            Some(_) => Err(ReleaseError::SameName { file }.into()),
+            None => {
+                self.places.insert(file, place.clone());
+                Ok(fetch.freshness)
             }
-            return;
         }
-        self.files.push(FetchedFile {
-            file: fetched.path.clone(),
-            psids: vec![psid],
-            version: release.firmware().map(|version| version.to_string()),
-            size,
-            sha256: fetched.sha256.to_string(),
-            result: match fetched.how {
-                How::Kept => "kept",
-                How::Downloaded => "downloaded",
-                How::Copied => "copied",
-            },
-            kind: releases::kind(sources.list(), &release.source),
-            source: release.source.to_string(),
-            notes: release.notes.clone(),
+    }
+
+    /// Notes how it ended. A file may be for several boards: it is told of once.
+    fn note(&mut self, result: Result<FetchedFile, CliError>, tell: impl FnOnce(&mut FetchedFile)) {
+        let file = match result {
+            Ok(file) => file,
+            Err(error) => return self.failures.push(error),
+        };
+        let known = self.files.iter().position(|known| known.file == file.file);
+        let index = known.unwrap_or_else(|| {
+            self.files.push(file);
+            self.files.len() - 1
         });
+        tell(&mut self.files[index]);
     }
 }
 
@@ -177,11 +217,22 @@ fn steps<'a>(releases: &[&'a Release], asked: &Asked) -> Vec<&'a Release> {
     steps
 }
 
-fn size(path: &Path) -> Result<u64, DownloadError> {
-    let facts = fs::metadata(path).map_err(|source| DownloadError::Io {
+/// The file, without what only its source knows.
+fn described(fetched: &Fetched) -> Result<FetchedFile, DownloadError> {
+    let facts = fs::metadata(&fetched.path).map_err(|source| DownloadError::Io {
         action: "look at",
-        path: path.to_owned(),
+        path: fetched.path.clone(),
         source,
     })?;
-    Ok(facts.len())
+    Ok(FetchedFile {
+        file: fetched.path.clone(),
+        size: facts.len(),
+        sha256: fetched.sha256.to_string(),
+        result: match fetched.how {
+            How::Kept => "kept",
+            How::Downloaded => "downloaded",
+            How::Copied => "copied",
+        },
+        ..FetchedFile::default()
+    })
 }

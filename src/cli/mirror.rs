@@ -12,7 +12,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::fetch::{Fetch, Haul};
 use super::host::Host;
-use super::release_args::NetworkArgs;
+use super::release_args::{HEADING, NetworkArgs};
 use super::release_error::ReleaseError;
 use super::releases::asked;
 use super::settings::{Format, Settings};
@@ -46,11 +46,11 @@ pub struct MirrorArgs {
     serial: Option<u64>,
 
     /// First fetch releases from the vendor's online service, for --psid or --all-cards
-    #[arg(long, requires = "boards")]
+    #[arg(long, help_heading = HEADING, requires = "boards")]
     from_online: bool,
 
     /// The newest release for this board; repeatable
-    #[arg(long, value_name = "PSID", group = "boards", requires = "from_online")]
+    #[arg(long, help_heading = HEADING, value_name = "PSID", group = "boards", requires = "from_online")]
     psid: Vec<String>,
 
     /// The newest release for every card of this host
@@ -63,11 +63,11 @@ pub struct MirrorArgs {
     all_cards: bool,
 
     /// Another server that speaks as the vendor's service does
-    #[arg(long, value_name = "URL", requires = "from_online")]
+    #[arg(long, help_heading = HEADING, value_name = "URL", requires = "from_online")]
     server_url: Option<String>,
 
     /// Release stream of the service
-    #[arg(long, value_name = "KEY", requires = "from_online")]
+    #[arg(long, help_heading = HEADING, value_name = "KEY", requires = "from_online")]
     server_key: Option<String>,
 
     /// How to get there.

@@ -22,6 +22,7 @@ pub mod list;
 pub mod logging;
 pub mod man;
 pub mod mirror;
+pub mod offers;
 mod one_card;
 pub mod query;
 mod queue;

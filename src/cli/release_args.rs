@@ -14,27 +14,30 @@ use crate::release::service::{NAME, PUBLIC_KEY, VENDOR_SERVER};
 use crate::release::{Cache, Freshness, IndexPlace, IndexSource, Source, Sources};
 use crate::sys;
 
+/// Where these options stand in the help.
+pub const HEADING: &str = "Releases and servers";
+
 /// Where releases are listed.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ReleaseArgs {
     /// Look at the vendor's online service
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub online: bool,
 
     /// Look at an index: an address or a path, of the document or of its folder; repeatable
-    #[arg(long, value_name = "URL-or-FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "URL-or-FILE")]
     pub index: Vec<String>,
 
     /// Another server that speaks as the vendor's service does
-    #[arg(long, value_name = "URL", requires = "online")]
+    #[arg(long, help_heading = HEADING, value_name = "URL", requires = "online")]
     pub server_url: Option<String>,
 
     /// Release stream of the service
-    #[arg(long, value_name = "KEY", requires = "online")]
+    #[arg(long, help_heading = HEADING, value_name = "KEY", requires = "online")]
     pub server_key: Option<String>,
 
     /// Indexes have to be signed by this minisign key: its text, or a file with it; repeatable
-    #[arg(long, value_name = "KEY", requires = "index")]
+    #[arg(long, help_heading = HEADING, value_name = "KEY", requires = "index")]
     pub index_key: Vec<String>,
 
     /// How to get there.
@@ -46,23 +49,23 @@ pub struct ReleaseArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct NetworkArgs {
     /// Believe the certificates in this PEM file too; repeatable
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE")]
     pub cafile: Vec<PathBuf>,
 
     /// Proxy in place of those of the environment; `none`: no proxy
-    #[arg(long, value_name = "URL")]
+    #[arg(long, help_heading = HEADING, value_name = "URL")]
     pub proxy: Option<String>,
 
     /// Hosts without a proxy (names, addresses, networks), beside those of $no_proxy; repeatable
-    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    #[arg(long, help_heading = HEADING, value_name = "HOST", value_delimiter = ',')]
     pub no_proxy: Vec<String>,
 
     /// Fetch files anew that were fetched before
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     pub refresh: bool,
 
     /// Folder of fetched files
-    #[arg(long, value_name = "DIR", env = "CXFW_CACHE_DIR")]
+    #[arg(long, help_heading = HEADING, value_name = "DIR", env = "CXFW_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
 
     /// Refused: nothing but the certificate says whose firmware it is

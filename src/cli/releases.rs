@@ -92,9 +92,7 @@ impl Listing {
         bundles: &mut Vec<Bundle>,
         board: &mut TransferBoard,
     ) -> Result<Found, CliError> {
-        let Some(release) = self.releases.get(index) else {
-            return Err(ReleaseError::NoSource.into());
-        };
+        let release = &self.releases[index];
         let result = self
             .sources
             .fetch(release, self.freshness, &mut |event| board.show(&event));
@@ -108,10 +106,7 @@ impl Listing {
                 bundles.len() - 1
             }
         };
-        let Some(bundle) = bundles.get(number) else {
-            return Err(ReleaseError::NoSource.into());
-        };
-        take_out(bundle, release, listed, number)
+        take_out(&bundles[number], release, listed, number)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Releases: firmware on offer elsewhere, found, fetched and checked.
 //!
-//! - [`source`] asks several sources at once: the vendor's [`service`] and [`index`] files;
+//! - [`source`] asks several sources at once: the vendor's [`service`] and [`index`] files, and puts
+//!   the answers together ([`findings`]);
 //! - [`record`] is what they answer: one [`Release`] for each image on offer;
 //! - [`download`] makes its file be on this machine, [`partial`] while it is on its way, [`cache`]
 //!   where runs share it; [`content`] proves that it holds what was promised;
@@ -15,6 +16,7 @@ pub mod cache;
 pub mod content;
 pub mod digest;
 pub mod download;
+pub mod findings;
 pub mod http;
 pub mod index;
 pub mod mirror;
@@ -27,8 +29,9 @@ pub mod source;
 pub use cache::Cache;
 pub use digest::Digest;
 pub use download::{DownloadError, Downloader, Expected, Fetched, Freshness, How, Order};
+pub use findings::{Findings, Searched};
 pub use index::{Index, IndexError, IndexPlace, IndexSource};
 pub use name::FilePath;
-pub use record::{Asked, Place, Release};
+pub use record::{Asked, Place, Release, Unsorted};
 pub use service::{Listing, Service, ServiceError};
-pub use source::{Findings, Searched, Source, SourceError, Sources};
+pub use source::{Source, SourceError, Sources};

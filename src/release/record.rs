@@ -47,6 +47,19 @@ pub struct Release {
     pub source: Arc<str>,
 }
 
+/// A file of firmware that a source lists without saying for which boards it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsorted {
+    /// Its name.
+    pub file: FilePath,
+    /// Where it is.
+    pub place: Place,
+    /// Release notes: text, or where to read it.
+    pub notes: Option<String>,
+    /// Name of the source.
+    pub source: Arc<str>,
+}
+
 /// Where a file is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {

@@ -4,8 +4,6 @@
 //! has: "listed nowhere" means that all were asked and answered. What two sources offer alike is
 //! one offer, that of the first.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,13 +11,14 @@ use super::cache::Cache;
 use super::download::{
     DownloadError, Downloader, Expected, Fetched, Freshness, How, Limits, Order,
 };
+use super::findings::{Findings, Searched};
 use super::http::{Connector, HttpError};
 use super::index::{Index, IndexError, IndexSource};
 use super::mirror::Extra;
-use super::record::{Asked, Place, Release, board_key};
+use super::record::{Asked, Place, Release, Unsorted};
 use super::service::{self, Listing, Service, ServiceError};
-use crate::identity::Psid;
 use crate::progress::TransferSink;
+use crate::version::FwVersion;
 
 /// One place to look for releases.
 #[derive(Debug, Clone)]
@@ -73,29 +72,6 @@ impl SourceError {
     }
 }
 
-/// What was found, and where was looked.
-#[derive(Debug, Default)]
-pub struct Findings {
-    /// Releases for the boards that were asked for: board by board in the order of the question,
-    /// the newest first, equal ones in the order of the sources.
-    pub releases: Vec<Release>,
-    /// Every source with how it went.
-    pub searched: Vec<Searched>,
-    /// What the user should know, one sentence each.
-    pub warnings: Vec<String>,
-    /// Positions of a board's releases.
-    boards: HashMap<String, Vec<usize>>,
-}
-
-/// A source that was asked.
-#[derive(Debug)]
-pub struct Searched {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Why it gave no answer; `None` when it did.
-    pub failure: Option<SourceError>,
-}
-
 /// Sources in order, with what it takes to fetch from them.
 #[derive(Debug)]
 pub struct Sources {
@@ -122,21 +98,6 @@ impl Source {
             Self::Online { name, .. } => Arc::clone(name),
             Self::Index(index) => Arc::clone(&index.name),
         }
-    }
-}
-
-impl Findings {
-    /// The releases for a board, newest first.
-    pub fn of(&self, psid: &Psid) -> impl Iterator<Item = &Release> {
-        let positions = self.boards.get(&board_key(psid)).map(Vec::as_slice);
-        let positions = positions.unwrap_or_default().iter();
-        positions.filter_map(|&position| self.releases.get(position))
-    }
-
-    /// Every source answered, so a board without a release is listed nowhere.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.searched.iter().all(|source| source.failure.is_none())
     }
 }
 
@@ -173,8 +134,8 @@ impl Sources {
         .in_order(asked)
     }
 
-    /// Everything the indexes among the sources list. The service has no list of releases, only
-    /// answers about boards; see [`Sources::find`].
+    /// Everything the indexes among the sources list. The service has a list of files, but does
+    /// not say for which boards; see [`Sources::files`].
     #[must_use]
     pub fn everything(&self) -> Findings {
         self.search(|source| match source {
@@ -188,6 +149,55 @@ impl Sources {
                 })
             }
         })
+    }
+
+    /// Every file of firmware that the services among the sources list, with the failures of those
+    /// that gave no answer.
+    #[must_use]
+    pub fn files(&self) -> (Vec<Unsorted>, Vec<Searched>) {
+        let (mut files, mut searched) = (Vec::new(), Vec::new());
+        for source in &self.list {
+            let Source::Online { server, key, name } = source else {
+                continue;
+            };
+            let listed = self
+                .service(server, key, name)
+                .and_then(|service| Ok(service.firmware()?));
+            let failure = match listed {
+                Ok(listed) => {
+                    files.extend(listed);
+                    None
+                }
+                Err(error) => Some(error),
+            };
+            searched.push(Searched {
+                name: Arc::clone(name),
+                failure,
+            });
+        }
+        (files, searched)
+    }
+
+    /// Makes a file of which nothing is known but its name be in `folder`: whole firmware.
+    ///
+    /// # Errors
+    /// [`DownloadError`].
+    pub fn fetch_file(
+        &self,
+        folder: &Path,
+        file: &Unsorted,
+        freshness: Freshness,
+        sink: &mut TransferSink<'_>,
+    ) -> Result<Fetched, DownloadError> {
+        let order = Order {
+            from: file.place.clone(),
+            target: file.file.below(folder),
+            expected: Expected::default(),
+            freshness,
+        };
+        let fetched = self.downloader.fetch(&order, sink)?;
+        keep_notes(&fetched, file.notes.as_ref(), None)?;
+        Ok(fetched)
     }
 
     fn service(&self, server: &str, key: &str, name: &Arc<str>) -> Result<Service, SourceError> {
@@ -264,20 +274,29 @@ impl Sources {
             freshness,
         };
         let fetched = self.downloader.fetch(&order, sink)?;
-        let extra = Extra {
-            notes: release.notes.clone(),
-            minimum: release.minimum.map(|version| version.to_string()),
-            branch: None,
-        };
-        extra
-            .keep(&fetched.path)
-            .map_err(|source| DownloadError::Io {
-                action: "write",
-                path: Extra::beside(&fetched.path),
-                source,
-            })?;
+        keep_notes(&fetched, release.notes.as_ref(), release.minimum)?;
         Ok(fetched)
     }
+}
+
+/// Keeps beside a file what firmware does not say itself.
+fn keep_notes(
+    fetched: &Fetched,
+    notes: Option<&String>,
+    minimum: Option<FwVersion>,
+) -> Result<(), DownloadError> {
+    let extra = Extra {
+        notes: notes.cloned(),
+        minimum: minimum.map(|version| version.to_string()),
+        branch: None,
+    };
+    extra
+        .keep(&fetched.path)
+        .map_err(|source| DownloadError::Io {
+            action: "write",
+            path: Extra::beside(&fetched.path),
+            source,
+        })
 }
 
 /// What an index lists for these boards, in the spelling they were asked for.
@@ -302,47 +321,4 @@ fn listed(index: &Index, asked: &[Asked]) -> Listing {
         }
     }
     listing
-}
-
-impl Findings {
-    /// Adds a release unless an earlier source offers the same.
-    fn add(&mut self, release: Release) {
-        let positions = self.boards.entry(board_key(&release.psid)).or_default();
-        let known = |&position: &usize| self.releases.get(position);
-        if !positions
-            .iter()
-            .filter_map(known)
-            .any(|known| is_same(known, &release))
-        {
-            positions.push(self.releases.len());
-            self.releases.push(release);
-        }
-    }
-
-    /// Sorts them as the boards were asked for, newest first.
-    fn in_order(mut self, asked: &[Asked]) -> Self {
-        let boards = asked.iter().enumerate().rev();
-        let places: HashMap<String, usize> = boards
-            .map(|(place, board)| (board_key(&board.psid), place))
-            .collect();
-        self.releases.sort_by_cached_key(|release| {
-            let place = places.get(&board_key(&release.psid)).copied();
-            (place, Reverse(release.firmware()))
-        });
-        self.boards.clear();
-        for (position, release) in self.releases.iter().enumerate() {
-            let board = self.boards.entry(board_key(&release.psid));
-            board.or_default().push(position);
-        }
-        self
-    }
-}
-
-/// Whether two sources offer the same for a board: the same image, or the same file.
-fn is_same(one: &Release, other: &Release) -> bool {
-    let equal = |one: Option<super::Digest>, other| one.is_some() && one == other;
-    one.firmware() == other.firmware()
-        && (equal(one.image_sha256, other.image_sha256)
-            || equal(one.sha256, other.sha256)
-            || one.place == other.place)
 }

@@ -37,11 +37,16 @@ pub fn fetched(
 
 /// `fw/x.mfa: MT_1 16.35.4506 from online, downloaded`.
 fn line(file: &FetchedFile) -> String {
-    let version = file.version.as_deref().unwrap_or("of an unknown version");
+    let version = file.version.iter().cloned();
+    let what: Vec<String> = file.psids.iter().cloned().chain(version).collect();
+    let what = if what.is_empty() {
+        String::new()
+    } else {
+        format!("{} ", what.join(" "))
+    };
     format!(
-        "{}: {} {version} from {}, {}",
+        "{}: {what}from {}, {}",
         printable(&file.file.display().to_string()),
-        file.psids.join(", "),
         printable(&file.source),
         file.result
     )

@@ -80,8 +80,10 @@ fn block(
         "Versions:", "Current", "Available"
     )?;
     if opened {
+        let mut no_offer = no_offer(&view.decision.reason);
         for row in versions::rows(view) {
-            version_row(out, &row, no_offer(&view.decision.reason))?;
+            version_row(out, &row, no_offer)?;
+            no_offer = MISSING;
         }
     } else {
         columns(out, "FW", UNOPENED, "")?;
@@ -121,7 +123,7 @@ fn notes(out: &mut dyn Write, view: &CardView<'_>, detail: Detail) -> io::Result
     writeln!(out)
 }
 
-/// What stands in place of an available version that is not there: that nobody lists the board is
+/// What stands in place of available firmware that is not there: that nobody lists the board is
 /// one thing, that nobody could be asked another.
 const fn no_offer(reason: &Reason) -> &'static str {
     match reason {

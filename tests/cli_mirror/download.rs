@@ -54,6 +54,12 @@ impl Vendor {
 
 fn answer(request: &Request) -> Value {
     let asked: Value = serde_json::from_slice(&request.body).unwrap();
+    if asked["mode"] == 2 {
+        return json!([
+            {"Name": "all.mfa", "URL": "fw/all.mfa", "Type": "MFA", "OS": "all"},
+            {"Name": "tool", "URL": "fw/tool", "Type": "self_extractor", "OS": "linux_x64"},
+        ]);
+    }
     let one = |psid: &str| {
         if psid == BOARD {
             json!({"PSID": psid, "Found": 1, "Name": "new.mfa", "URL": "fw/new.mfa",
@@ -136,7 +142,6 @@ fn a_board_that_is_not_listed_hides_no_other() {
     assert_eq!(document["files"].as_array().unwrap().len(), 1);
     for words in [
         &["download", "--to", to, "--online"][..],
-        &["download", "--all", "--to", to, "--online"],
         &["download", "--all", "--psid", BOARD, "--to", to],
         &["download", "--all", "--to", to],
     ] {
@@ -161,6 +166,28 @@ fn everything_an_index_lists_is_copied_and_is_a_mirror_again() {
         fs::read(out.join("index.xml")).unwrap(),
         fs::read(site.index()).unwrap()
     );
+}
+
+#[test]
+fn everything_the_service_lists_is_its_firmware_and_none_of_its_tools() {
+    let site = Site::new();
+    let vendor = Vendor::of(&site);
+    let out = site.lab.beside("out");
+    let words = [
+        "download",
+        "--all",
+        "--to",
+        out.to_str().unwrap(),
+        "--online",
+    ];
+    let ran = vendor.run(&site, &words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let document = ran.json();
+    schema::check(&document, "download.json");
+    assert_eq!(document["files"].as_array().unwrap().len(), 1, "{document}");
+    assert_eq!(document["files"][0]["psids"], json!([]));
+    assert_eq!(document["sources"].as_array().unwrap().len(), 1);
+    assert_eq!(names(&out), ["all.mfa", "all.mfa.sha256"]);
 }
 
 #[test]

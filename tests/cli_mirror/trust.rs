@@ -123,6 +123,32 @@ fn a_signature_by_either_program_is_believed_by_both_and_a_key_makes_it_mandator
 }
 
 #[test]
+fn an_older_index_with_a_good_signature_is_noticed() {
+    let site = Site::new();
+    let Some((public, secret)) = key(&site, "site") else {
+        return;
+    };
+    let signed_by = ["--index-key", public.as_str(), "--dry-run"];
+    let files = ["index.xml", "index.xml.sha256", "index.xml.minisig"];
+    let read = || files.map(|name| fs::read(site.folder.join(name)).unwrap());
+    site.mirror(&["--sign", &secret]);
+    let old = read();
+    fs::write(site.folder.join("lab.mfa.release.toml"), "notes = \"x\"\n").unwrap();
+    let made = site.mirror(&["--sign", &secret]);
+    assert_eq!(
+        (&made["changed"], &made["signature"]),
+        (&true.into(), &"made".into())
+    );
+    let ran = site.update(&signed_by);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for (name, bytes) in files.iter().zip(&old) {
+        fs::write(site.folder.join(name), bytes).unwrap();
+    }
+    let code = burns_nothing(&site, &signed_by[..2], "an older index");
+    assert_eq!(code, "replayed_index");
+}
+
+#[test]
 fn a_key_that_is_none_is_named_before_anything_is_done() {
     let site = Site::new();
     let folder = site.folder.to_str().unwrap();

@@ -82,9 +82,12 @@ pub struct Found {
 impl Found {
     /// The name to keep the file under: the last part of what the server calls it.
     pub(super) fn file_name(&self) -> Result<FilePath, BadName> {
-        let last = self.name.rsplit('/').next().unwrap_or(&self.name);
-        FilePath::new(last)
+        last_part(&self.name)
     }
+}
+
+fn last_part(name: &str) -> Result<FilePath, BadName> {
+    FilePath::new(name.rsplit('/').next().unwrap_or(name))
 }
 
 /// One file of the service's list of all files.
@@ -104,6 +107,18 @@ pub struct ListedFile {
     pub os: String,
     /// Release notes.
     pub notes: Option<String>,
+}
+
+impl ListedFile {
+    /// It is firmware, and no tool.
+    pub(super) fn is_firmware(&self) -> bool {
+        self.kind.eq_ignore_ascii_case("MFA")
+    }
+
+    /// As [`Found::file_name`].
+    pub(super) fn file_name(&self) -> Result<FilePath, BadName> {
+        last_part(&self.name)
+    }
 }
 
 /// Reads an answer about boards (modes 0 and 3). Objects without `Found` say nothing.

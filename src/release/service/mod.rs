@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::content;
 use super::http::{Client, HttpError, JsonAnswer, shown};
-use super::record::{Asked, Place, Release, component_version, same_board};
+use super::record::{Asked, Place, Release, Unsorted, component_version, same_board};
 use crate::identity::Psid;
 
 pub use answer::{BadAnswer, ListedFile};
@@ -192,6 +192,37 @@ impl Service {
         });
         let (url, answer) = self.ask(&body)?;
         answer::files(&answer).map_err(|fault| ServiceError::BadAnswer { url, fault })
+    }
+
+    /// Every file of firmware the service lists.
+    ///
+    /// # Errors
+    /// As [`Service::newest`]; also for a file whose name or address cannot be used.
+    pub fn firmware(&self) -> Result<Vec<Unsorted>, ServiceError> {
+        let files = self.files()?;
+        let firmware = files.into_iter().filter(ListedFile::is_firmware);
+        firmware.map(|file| self.unsorted(file)).collect()
+    }
+
+    fn unsorted(&self, file: ListedFile) -> Result<Unsorted, ServiceError> {
+        let bad = |field: &str, found: &str, reason: String| ServiceError::BadAnswer {
+            url: shown(&self.server),
+            fault: BadAnswer::Field {
+                field: field.to_owned(),
+                expected: format!("the name and address of a file ({reason})"),
+                found: super::http::printable(found),
+            },
+        };
+        let place = self
+            .file_url(&file.url)
+            .map_err(|reason| bad("URL", &file.url, reason))?;
+        let name = file.file_name();
+        Ok(Unsorted {
+            file: name.map_err(|error| bad("Name", &file.name, error.reason.to_owned()))?,
+            place: Place::Remote(place),
+            notes: file.notes,
+            source: Arc::clone(&self.name),
+        })
     }
 
     /// Where a listed file is.

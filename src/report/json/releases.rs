@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::{Problem, SearchedSource, write};
 
 /// One file that was fetched.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FetchedFile {
     /// Where it is now.
     pub file: PathBuf,
-    /// Boards it was fetched for.
+    /// Boards it was fetched for, where they are known.
     pub psids: Vec<String>,
     /// Firmware version, where it is known.
     pub version: Option<String>,
