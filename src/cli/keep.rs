@@ -1,6 +1,6 @@
 //! The backup before a burn: where it goes, and the command that puts it back.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::access::Device;
 use crate::flash::backup::{self, BackupError, BackupOptions, Destination, Scope};
 use crate::flash::direct::Through;
 use crate::flash::{Cancel, CardLock};
-use crate::progress::Sink;
+use crate::progress::{Event, Sink};
 use crate::report::{Backup, Ending, Outcome};
 use crate::sys;
 
@@ -43,6 +43,9 @@ pub(super) enum Keeping {
     /// A backup in this folder.
     In(PathBuf),
 }
+
+/// Backups in a folder from which on their number is told.
+const MANY: usize = 20;
 
 /// What to do when the folder cannot take a backup.
 const OTHER_FOLDER: &str =
@@ -147,8 +150,30 @@ pub(super) fn save(
         through: Through::Auto,
         scope: Scope::InUse,
     };
-    let saved = backup::save(device, &options, Destination::Folder(folder), cancel, sink)?;
+    let to = Destination::Folder(folder);
+    let saved = backup::save(device, &options, to, cancel, &mut *sink)?;
+    if let Some(text) = many(folder) {
+        sink(Event::Note { text });
+    }
     Ok(absolute(&saved.path))
+}
+
+/// What is said of a folder with so many backups that somebody should think of clearing it.
+fn many(folder: &Path) -> Option<String> {
+    let sizes: Vec<u64> = fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "bin"))
+        .filter_map(|entry| Some(entry.metadata().ok()?.len()))
+        .collect();
+    (sizes.len() >= MANY).then(|| {
+        format!(
+            "{} backups in {} take {} MiB; none is ever removed by itself",
+            sizes.len(),
+            folder.display(),
+            sizes.iter().sum::<u64>() >> 20
+        )
+    })
 }
 
 /// For its owner only: a flash may hold keys.
@@ -199,6 +224,25 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_fills_up_is_told_of() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 1..MANY {
+            let file = fs::File::create(dir.path().join(format!("{number}.bin"))).unwrap();
+            file.set_len(1 << 20).unwrap();
+        }
+        fs::write(dir.path().join("notes.txt"), "").unwrap();
+        assert_eq!(many(dir.path()), None);
+        fs::File::create(dir.path().join("x.bin")).unwrap();
+        assert_eq!(
+            many(dir.path()).unwrap(),
+            format!(
+                "20 backups in {} take 19 MiB; none is ever removed by itself",
+                dir.path().display()
+            )
+        );
+    }
 
     #[test]
     fn a_path_is_one_word_for_a_shell() {

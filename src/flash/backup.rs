@@ -54,8 +54,8 @@ pub enum Scope {
     #[default]
     Whole,
     /// What going back takes: the images that can boot, their tables and device data. The rest of the
-    /// file is as erased. It is read once when every checksum is right, else twice; where no image
-    /// is good, everything is.
+    /// file is as erased. It is read once when every checksum is right, and only what has none
+    /// twice; where no image is good, or one cannot be looked into, everything is.
     InUse,
 }
 
@@ -134,18 +134,24 @@ fn save_flash(
     destination.check_free()?;
     let mut unfinished = Unfinished::create(destination.folder(), flash.size())?;
     let copied = Copied::new(flash, cancel).map_err(Fault::from)?;
-    let parts = scope.parts(&copied, card);
+    let used = scope.used(&copied, card);
     // asked first: reading fails when somebody wants to stop
     check_cancel(cancel)?;
-    let parts = parts?;
-    copied.read_parts(&parts, sink)?;
+    let used = used?;
+    let everything = vec![Extent::new(0, copied.size())];
+    let parts = used.as_ref().unwrap_or(&everything);
+    copied.read_parts(parts, sink)?;
     let bytes = copied.into_bytes();
     let owner = Owner::read(&bytes, card)?;
     unfinished.write(&bytes)?;
     let written = unfinished.read_back(&bytes)?;
     let fixed = Fixed::of(&written, card);
-    if scope == Scope::Whole || !fixed.sound {
-        compare((flash, &written), &parts, &fixed, (cancel, sink))?;
+    let again = match used {
+        Some(_) if fixed.sound => &fixed.unchecked,
+        _ => parts,
+    };
+    if !again.is_empty() {
+        compare((flash, &written), again, &fixed, (cancel, sink))?;
     }
     let path = unfinished.finish(destination, &owner)?;
     Ok(Backup {
@@ -158,13 +164,12 @@ fn save_flash(
 }
 
 impl Scope {
-    /// What is read.
-    fn parts(self, copied: &Copied<'_>, card: &CardFacts) -> Result<Vec<Extent>, Fault> {
-        let used = match self {
-            Self::Whole => None,
-            Self::InUse => direct::in_use(copied, card)?,
-        };
-        Ok(used.unwrap_or_else(|| vec![Extent::new(0, copied.size())]))
+    /// What is read, if not everything.
+    fn used(self, copied: &Copied<'_>, card: &CardFacts) -> Result<Option<Vec<Extent>>, Fault> {
+        match self {
+            Self::Whole => Ok(None),
+            Self::InUse => direct::in_use(copied, card),
+        }
     }
 }
 

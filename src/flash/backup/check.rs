@@ -16,6 +16,8 @@ const TABLE: u64 = 0x1000;
 /// What of a flash does not change by itself.
 pub(super) struct Fixed {
     extents: Vec<Extent>,
+    /// Sections of the image without a checksum.
+    pub(super) unchecked: Vec<Extent>,
     /// The image checks out as a whole, with its device data.
     pub(super) sound: bool,
 }
@@ -27,6 +29,7 @@ impl Fixed {
         let Ok(layout) = image::flash_layout(&bytes, card.model.format) else {
             return Self {
                 extents: vec![Extent::new(0, bytes.len() as u64)],
+                unchecked: Vec::new(),
                 sound: false,
             };
         };
@@ -36,7 +39,12 @@ impl Fixed {
             .filter(|section| section.absolute && section.crc != CrcPlace::None)
             .map(image::Section::physical_extent);
         let table = layout.dtoc.map(|at| Extent::new(at, TABLE));
+        let unchecked = layout.image_sections();
+        let unchecked = unchecked.filter(|section| section.crc == CrcPlace::None);
         Self {
+            unchecked: unchecked
+                .flat_map(|section| layout.extents(section.address, section.size))
+                .collect(),
             extents: layout
                 .extents(0, layout.size)
                 .chain(checked)

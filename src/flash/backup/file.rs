@@ -5,11 +5,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{CWD, FallocateFlags, OFlags, RenameFlags};
 
 use super::{BackupError, Destination, name};
 use crate::flash::direct::Owner;
+
+/// What temporary names begin and end with.
+const PREFIX: &str = ".cxfw-backup-";
+const SUFFIX: &str = ".part";
+/// A file that nobody has written to for so long is looked at: its writer may have been killed.
+const OLD: Duration = Duration::from_secs(600);
 
 /// A file under a temporary name, removed unless it is finished.
 pub(super) struct Unfinished {
@@ -26,7 +33,8 @@ impl Unfinished {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
-        let path = folder.join(format!(".cxfw-backup-{process}-{number}.part"));
+        let path = folder.join(format!("{PREFIX}{process}-{number}{SUFFIX}"));
+        sweep(folder);
         // left by a process of the same number that was killed
         match fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -41,6 +49,8 @@ impl Unfinished {
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(&path);
         let file = file.map_err(|source| failed("create", &path, source))?;
+        // tells others that it is not left over; where files cannot be locked none is swept
+        let _ = file.lock();
         let unfinished = Self {
             file,
             path,
@@ -157,10 +167,72 @@ impl Drop for Unfinished {
     }
 }
 
+/// Removes what killed processes left of backups, so that they do not fill the disk unseen.
+/// Nothing depends on it, so what cannot be removed stays.
+fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) && is_left_over(&entry) {
+            log::info!(
+                "removing the remains of a backup: {}",
+                entry.path().display()
+            );
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Old, and locked by nobody: its writer has ended.
+fn is_left_over(entry: &fs::DirEntry) -> bool {
+    let old = |metadata: fs::Metadata| {
+        let age = metadata.modified().ok()?.elapsed().ok()?;
+        (metadata.is_file() && age > OLD).then_some(())
+    };
+    let file = || {
+        old(entry.metadata().ok()?)?;
+        let flags = OFlags::NOFOLLOW.bits().cast_signed();
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(entry.path());
+        file.ok()?.try_lock().ok()
+    };
+    file().is_some()
+}
+
 fn failed(action: &'static str, path: &Path, source: io::Error) -> BackupError {
     BackupError::File {
         action,
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |name: &str, age: Duration| {
+            let path = dir.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+            (path, file)
+        };
+        let (left_over, _) = make(".cxfw-backup-1-0.part", OLD * 2);
+        let (new, _) = make(".cxfw-backup-1-1.part", Duration::ZERO);
+        let (backup, _) = make("backup.bin", OLD * 2);
+        let (in_use, file) = make(".cxfw-backup-1-2.part", OLD * 2);
+        file.lock().unwrap();
+        sweep(dir.path());
+        assert!(!left_over.exists());
+        assert!(new.exists() && backup.exists() && in_use.exists());
     }
 }

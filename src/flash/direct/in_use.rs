@@ -12,7 +12,8 @@ use super::fs4;
 const TABLE: u64 = 0x1000;
 
 /// Where the images lie that can boot, each as a whole, with the device data and tables they
-/// name; sorted, none over another. `None`: no image is good, so nobody can tell what is used.
+/// name; sorted, none over another. `None`: no image is good, or one is encrypted, so nobody can
+/// tell what is used.
 ///
 /// # Errors
 /// [`Fault::Read`].
@@ -24,8 +25,12 @@ pub(in crate::flash) fn in_use(
     let Some(kept) = &found.kept else {
         return Ok(None);
     };
+    let images = || std::iter::once(kept).chain(&found.other);
+    if images().any(|image| image.layout.encrypted) {
+        return Ok(None);
+    }
     let mut parts = Vec::new();
-    for image in std::iter::once(kept).chain(&found.other) {
+    for image in images() {
         parts.extend(of_image(flash, card, image)?);
     }
     Ok(Some(merged(parts, flash.size())))
