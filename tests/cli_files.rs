@@ -67,7 +67,7 @@ fn images_for_other_boards_are_refused_and_nothing_is_written() {
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(
         ran.stderr
-            .contains("cannot be changed under firmware control"),
+            .contains("22.39.1002, but firmware of a ConnectX-4 Lx starts with 14."),
         "{}",
         ran.stderr
     );

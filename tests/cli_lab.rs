@@ -233,7 +233,7 @@ fn update_stages_the_new_firmware_a_restart_runs_it_and_a_second_update_has_noth
             .lines()
             .last()
             .unwrap()
-            .starts_with("Summary: 2 burned, "),
+            .starts_with("Summary: 3 burned, "),
         "{}",
         ran.stdout
     );
@@ -306,7 +306,7 @@ fn the_json_of_an_update_tells_how_every_card_ended() {
     assert_eq!(lx["activation"], "reset");
     assert!(lx["seconds"].as_f64().unwrap() > 0.0);
     assert_eq!(card(&document, "ConnectX6DX")["result"], "already_current");
-    assert_eq!(document["summary"]["burned"], 2);
+    assert_eq!(document["summary"]["burned"], 3);
     let again = lab.run(&["update", "--yes", "--format", "json"]).json();
     let lx = card(&again, LX);
     assert_eq!(lx["result"], "already_staged");
@@ -400,8 +400,10 @@ fn a_card_in_recovery_that_is_named_is_refused_with_guidance() {
         recovery["device"].as_str().unwrap(),
     ]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
-    assert!(ran.stderr.contains("GUID and MAC"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("cold power cycle"), "{}", ran.stderr);
+    let device = recovery["device"].as_str().unwrap();
+    let command = format!("`cxfw update -d {device} --image FILE`");
+    assert!(ran.stderr.contains(&command), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--guid and --mac"), "{}", ran.stderr);
 }
 
 #[test]

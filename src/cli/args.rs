@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+
+use crate::flash::direct::RecoveryIdentity;
+use crate::identity::{Guid, Mac};
 
 use super::release_args::ReleaseArgs;
 use super::{
@@ -243,6 +246,35 @@ pub struct SourceArgs {
     /// Lists of releases.
     #[command(flatten)]
     pub releases: ReleaseArgs,
+}
+
+/// The addresses of one card, as its label tells them.
+#[derive(Debug, Clone, Default, Args)]
+pub struct IdentityArgs {
+    /// Base GUID of a card whose flash has lost it, from the label; with --mac
+    #[arg(long, value_name = "GUID", requires = "mac")]
+    guid: Option<Guid>,
+
+    /// Base MAC of a card whose flash has lost it, from the label; with --guid
+    #[arg(long, value_name = "MAC", requires = "guid")]
+    mac: Option<Mac>,
+
+    /// How many GUIDs and MACs that card owns
+    #[arg(long, value_name = "N", requires = "guid", default_value_t = RecoveryIdentity::USUAL_COUNT,
+          value_parser = value_parser!(u8).range(1..))]
+    addresses: u8,
+}
+
+impl IdentityArgs {
+    /// The identity, if one was given.
+    #[must_use]
+    pub fn given(&self) -> Option<RecoveryIdentity> {
+        let identity = RecoveryIdentity::new(self.guid?, self.mac?);
+        Some(RecoveryIdentity {
+            count: self.addresses,
+            ..identity
+        })
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -132,6 +132,9 @@ pub enum CliError {
     /// There is no card at all.
     #[error("no devices found")]
     NoDevice,
+    /// The addresses of one card, and not one card.
+    #[error("--guid and --mac belong to one card, which has to be named")]
+    IdentityOfMany,
     /// A question that nobody can answer.
     #[error("{cards} card(s) would be burned, and there is no terminal to ask on")]
     NoTerminal {
@@ -251,6 +254,7 @@ impl CliError {
             | Self::NoTerminal { .. }
             | Self::NotOneDevice
             | Self::NotOneCard { .. }
+            | Self::IdentityOfMany
             | Self::NoTerminalForLock
             | Self::Format { .. }
             | Self::NotAPsid { .. }
@@ -297,7 +301,7 @@ impl CliError {
             Self::NoTerminal { .. } | Self::NoTerminalForLock => "no_terminal",
             Self::Access(_) => "access",
             Self::CardLock(_) => "card_locked",
-            Self::NotOneDevice | Self::NotOneCard { .. } => "usage",
+            Self::NotOneDevice | Self::NotOneCard { .. } | Self::IdentityOfMany => "usage",
             Self::Closed { .. } => "no_access",
             Self::Backup { source, .. } => source.reason(),
             Self::LockInUse { .. } => "lock_in_use",
@@ -361,7 +365,9 @@ impl Hint for CliError {
             Self::NoDevice => {
                 "check with `lspci -d 15b3:` that the system sees a card; --lab works on simulated ones"
             }
-            Self::NotOneDevice | Self::NotOneCard { .. } => "name it with -d DEV",
+            Self::NotOneDevice | Self::NotOneCard { .. } | Self::IdentityOfMany => {
+                "name it with -d DEV"
+            }
             Self::Closed { advice, .. } => return advice.clone(),
             Self::Backup { source, .. } if source.reason() == "secure_firmware" => {
                 "no tool can copy such a flash: keep the image file of the version it runs; the way \

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 use super::error::CliError;
 use super::releases::{Answers, Found, Listing};
 use crate::bundle::{Bundle, BundleError, Entry};
-use crate::card::CardReport;
 use crate::identity::Psid;
 use crate::image;
 use crate::plan::{Aim, Facts, Offer, Policy};
@@ -111,21 +110,24 @@ impl Offers {
         Ok(any)
     }
 
-    /// Adds what an open container has for the boards of these cards.
+    /// Adds what an open container has for these boards, or all it has.
     ///
     /// # Errors
     /// An image that cannot be taken out or read, by name.
-    pub fn add(&mut self, bundle: Bundle, cards: &[CardReport]) -> Result<(), CliError> {
-        let boards: BTreeSet<&Psid> = cards.iter().filter_map(|card| card.psid.as_ref()).collect();
+    pub fn add(
+        &mut self,
+        bundle: Bundle,
+        boards: Option<&BTreeSet<&Psid>>,
+    ) -> Result<(), CliError> {
         let filed = bundle
             .entries()
             .iter()
             .filter_map(|entry| entry.psid.clone());
         self.boards.extend(filed);
-        for (entry, offer) in read(&bundle, &on_offer(bundle.entries(), &boards))? {
+        for (entry, offer) in read(&bundle, &on_offer(bundle.entries(), boards))? {
             // A bare image tells its board only here.
             self.boards.extend(offer.psid().cloned());
-            if offer.psid().is_some_and(|psid| boards.contains(psid)) {
+            if offer.psid().is_some_and(|psid| is_among(boards, psid)) {
                 self.offers.push(offer);
                 self.places.push(Some((self.bundles.len(), entry)));
             }
@@ -191,12 +193,22 @@ fn check(offer: &Offer, bytes: &[u8]) -> Result<(), CliError> {
     }
 }
 
+/// Whether the board is one of these; `None`: every board.
+fn is_among(boards: Option<&BTreeSet<&Psid>>, psid: &Psid) -> bool {
+    boards.is_none_or(|boards| boards.contains(psid))
+}
+
 /// The entries that may be for one of these boards, and are meant for everybody.
-fn on_offer<'a>(entries: &'a [Entry], boards: &BTreeSet<&Psid>) -> Vec<&'a Entry> {
+fn on_offer<'a>(entries: &'a [Entry], boards: Option<&BTreeSet<&Psid>>) -> Vec<&'a Entry> {
     entries
         .iter()
         .filter(|entry| entry.other.is_none())
-        .filter(|entry| entry.psid.as_ref().is_none_or(|psid| boards.contains(psid)))
+        .filter(|entry| {
+            entry
+                .psid
+                .as_ref()
+                .is_none_or(|psid| is_among(boards, psid))
+        })
         .filter(|entry| entry.is_for_everybody(entries))
         .collect()
 }
@@ -236,7 +248,7 @@ mod tests {
 
     fn tags_on_offer(entries: &[Entry]) -> Vec<&str> {
         let board = Psid::new("MT_1").unwrap();
-        on_offer(entries, &BTreeSet::from([&board]))
+        on_offer(entries, Some(&BTreeSet::from([&board])))
             .iter()
             .map(|entry| entry.tag.as_str())
             .collect()

@@ -11,7 +11,7 @@ use super::host::{Host, Survey};
 use super::offers::Offers;
 use super::release_lock::{self, Consent};
 use super::settings::{Format, Settings};
-use super::source::Source;
+use super::source::{Boards, Source};
 use crate::plan::{Branch, Policy, Status, plan};
 use crate::report::json::SourceList;
 use crate::report::text::Detail;
@@ -72,7 +72,7 @@ impl QueryArgs {
             ..
         } = host.survey(&self.devices)?;
         let mut offers = match source {
-            Some(source) => source.offers_for(&cards)?,
+            Some(source) => source.offers_for(&cards, Boards::OfCards)?,
             None => Offers::default(),
         };
         super::warn(settings, &offers.warnings);

@@ -18,6 +18,15 @@ use crate::plan::Aim;
 use crate::release::{Freshness, Source as ReleaseSource, Sources};
 use crate::report::json::SourceName;
 
+/// Which images count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boards {
+    /// Those for the boards of the cards.
+    OfCards,
+    /// All of them, where files were named.
+    AnyOfNamedFiles,
+}
+
 /// Open containers, or lists that can be asked.
 #[derive(Debug)]
 pub struct Source {
@@ -74,13 +83,15 @@ impl Source {
     /// # Errors
     /// An image that cannot be taken out or read, by name. A list that gives no answer is one of
     /// the failures instead.
-    pub fn offers_for(self, cards: &[CardReport]) -> Result<Offers, CliError> {
+    pub fn offers_for(self, cards: &[CardReport], boards: Boards) -> Result<Offers, CliError> {
         let mut offers = Offers::of(self.name);
         match self.origin {
             Origin::Bundles(aim, bundles) => {
                 offers.aim = aim;
+                let of_cards = cards.iter().filter_map(|card| card.psid.as_ref()).collect();
+                let every = aim == Aim::Files && boards == Boards::AnyOfNamedFiles;
                 for bundle in bundles {
-                    offers.add(bundle, cards)?;
+                    offers.add(bundle, (!every).then_some(&of_cards))?;
                 }
                 Ok(offers)
             }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum, value_parser};
 
-use super::args::{DeviceArgs, SourceArgs};
+use super::args::{DeviceArgs, IdentityArgs, SourceArgs};
 use super::ask;
 use super::burn::{self, Job};
 use super::error::CliError;
@@ -16,10 +16,11 @@ use super::keep::{KeepArgs, Keeping};
 use super::offers::Offers;
 use super::release_error::ReleaseError;
 use super::settings::{Format, Settings, SourceChoice};
-use super::source::Source;
+use super::source::{Boards, Source};
+use crate::card::CardReport;
 use crate::flash::Cancel;
 use crate::flash::component::BusyHandle;
-use crate::plan::{Action, Branch, Consents, Decision, Policy, Reason, plan};
+use crate::plan::{Action, Branch, Consents, Decision, Method, Policy, Reason, plan};
 use crate::progress::Sink;
 use crate::report::json::{Problem, SearchedSource, SourceList};
 use crate::report::summary::{self, Label};
@@ -54,9 +55,13 @@ pub struct UpdateArgs {
     #[arg(long)]
     allow_downgrade: bool,
 
-    /// Burn an image for another board (firmware-controlled burns refuse it)
+    /// Burn the image of another board that --image names on the card that -d names
     #[arg(long)]
     allow_psid_change: bool,
+
+    /// Who a card is whose flash has lost its addresses.
+    #[command(flatten)]
+    identity: IdentityArgs,
 
     /// Only versions that begin so (`14.32.`, `28.39.*`)
     #[arg(long, value_name = "PREFIX")]
@@ -94,13 +99,17 @@ enum MethodArg {
     Auto,
     /// Through the running firmware
     Component,
+    /// By writing the flash, past the firmware's update interface
+    Direct,
 }
 
 impl MethodArg {
-    /// The backend that burns: so far every card is burned through its firmware.
-    const fn backend(self) -> &'static str {
+    /// The way asked for.
+    const fn asked(self) -> Option<Method> {
         match self {
-            Self::Auto | Self::Component => "component",
+            Self::Auto => None,
+            Self::Component => Some(Method::Component),
+            Self::Direct => Some(Method::Direct),
         }
     }
 }
@@ -136,7 +145,10 @@ impl UpdateArgs {
         let host = Host::open(settings)?;
         let source = Source::open(choice, host.firmware.as_deref())?.ok_or(CliError::NoSource)?;
         let survey = host.survey(&self.devices)?;
-        let mut offers = source.offers_for(&survey.reports)?;
+        if self.identity.given().is_some() && (self.devices.is_all() || survey.cards.len() != 1) {
+            return Err(CliError::IdentityOfMany);
+        }
+        let mut offers = source.offers_for(&survey.reports, self.boards(&survey))?;
         super::warn(settings, &offers.warnings);
         let policy = self.policy(settings, &offers);
         let mut decisions = plan(&survey.reports, &offers.offers, &policy);
@@ -159,6 +171,18 @@ impl UpdateArgs {
         run.go()
     }
 
+    /// Another board's image may be wanted when that was allowed, or when a named card does not say
+    /// which board it is.
+    fn boards(&self, survey: &Survey) -> Boards {
+        let unknown = |card: &CardReport| card.recovery && card.psid.is_none();
+        let named = !self.devices.is_all();
+        if self.allow_psid_change || (named && survey.reports.iter().any(unknown)) {
+            Boards::AnyOfNamedFiles
+        } else {
+            Boards::OfCards
+        }
+    }
+
     fn policy(&self, settings: &Settings, offers: &Offers) -> Policy {
         Policy {
             named: !self.devices.is_all(),
@@ -168,6 +192,7 @@ impl UpdateArgs {
                 psid_change: self.allow_psid_change,
             },
             branch: self.branch.clone(),
+            method: self.method.asked(),
             lines: settings.config.branches.clone(),
             ..offers.policy()
         }
@@ -272,8 +297,8 @@ impl Run<'_> {
             offer,
             image: self.images.get(&offer)?,
             policy: self.policy,
-            method: self.args.method.backend(),
             keeping: &self.keeping,
+            identity: self.args.identity.given(),
             busy_handle: if self.args.release_stale_lock {
                 BusyHandle::ForceRelease
             } else {

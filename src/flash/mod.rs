@@ -5,6 +5,7 @@
 
 pub mod activation;
 pub mod backup;
+pub mod broken_off;
 pub mod cancel;
 pub mod component;
 pub mod direct;
@@ -12,6 +13,7 @@ pub mod ending;
 pub mod lock;
 
 pub use activation::Activation;
+pub use broken_off::{BrokenOff, BurnFault};
 pub use cancel::Cancel;
 pub use ending::{Boots, Burned};
 pub use lock::{CardLock, LockError};

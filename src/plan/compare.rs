@@ -3,6 +3,7 @@
 //! The version on flash decides, not the running one: an image that waits for its activation is
 //! not burned a second time.
 
+use super::offer::{Choice, Offer};
 use super::{Action, Aim, Policy, Reason, Status};
 use crate::card::CardReport;
 use crate::version::FwVersion;
@@ -75,4 +76,17 @@ pub(super) fn releases(
         Some(pending) => (status, Action::Activate, pending),
         None => (status, Action::Keep, Reason::Same { version: current }),
     }
+}
+
+/// Other contents under the version of the choice: nobody can say which is meant.
+pub(super) fn rivals(offers: &[Offer], choice: &Choice) -> Option<Reason> {
+    let version = offers[choice.newest].version()?;
+    if choice.rivals.is_empty() {
+        return None;
+    }
+    let places = std::iter::once(&choice.newest)
+        .chain(&choice.rivals)
+        .map(|&index| offers[index].place())
+        .collect();
+    Some(Reason::Ambiguous { version, places })
 }

@@ -8,22 +8,27 @@
 //! without its own consent.
 
 mod branch;
+mod by_name;
 mod compare;
 #[cfg(test)]
 pub(crate) mod examples;
 mod fit;
+mod method;
 mod offer;
 mod reason;
 mod status;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod way_tests;
 
 pub use branch::{Branch, NotABranch};
+pub use method::Method;
 pub use offer::{Facts, Listed, Offer, Provenance};
 pub use reason::{Misfit, Reason};
 pub use status::Status;
 
-use crate::card::{CardReport, UpdatePath};
+use crate::card::CardReport;
 use crate::identity::Psid;
 use crate::model::{ChipKind, Model};
 use crate::version::FwVersion;
@@ -65,6 +70,8 @@ pub struct Policy {
     pub consents: Consents,
     /// Only images of this release line.
     pub branch: Option<Branch>,
+    /// Way of burning; `None`: the best for each card.
+    pub method: Option<Method>,
     /// Release lines to stay on, by chip, where no line is asked for.
     pub lines: Vec<(&'static Model, Branch)>,
     /// Names of the lists of releases that were asked, where the offers are from such.
@@ -124,6 +131,8 @@ pub struct Decision {
     pub offer: Option<usize>,
     /// Other images for the card's board that were passed over.
     pub passed_over: Vec<usize>,
+    /// The way of burning, where the card is burned.
+    pub method: Option<Method>,
     /// Why.
     pub reason: Reason,
 }
@@ -135,6 +144,7 @@ impl Decision {
             action,
             offer: None,
             passed_over: Vec::new(),
+            method: None,
             reason,
         }
     }
@@ -151,7 +161,7 @@ pub fn plan(cards: &[CardReport], offers: &[Offer], policy: &Policy) -> Vec<Deci
 
 fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     if card.recovery {
-        return Decision::without_offer(Status::Recovery, policy.pass(), Reason::Recovery);
+        return by_name::recovery(card, offers, policy);
     }
     if card.update_path.is_none() && card.error.is_some() {
         return unreadable(card, policy, Reason::NoPsid);
@@ -176,6 +186,9 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     let decision = match fitting(card, offers, &candidates) {
         Ok(fitting) => match offer::choose(offers, &fitting) {
             Some(choice) => weigh(card, current, offers, &choice, policy),
+            None if policy.consents.psid_change && policy.aim != Aim::Part => {
+                by_name::another_board(card, (psid, current), offers, policy)
+            }
             None => no_image(card, psid, offers, policy),
         },
         Err((newest, misfit)) => Decision {
@@ -283,10 +296,6 @@ fn no_image(card: &CardReport, psid: &Psid, offers: &[Offer], policy: &Policy) -
     if policy.aim == Aim::Part {
         return not_known(policy);
     }
-    if policy.consents.psid_change {
-        let reason = Reason::PsidChange { psid: psid.clone() };
-        return Decision::without_offer(status, Action::Refuse, reason);
-    }
     if let Some(reason) = compare::staged(card) {
         return Decision::without_offer(Status::ActivationPending, Action::Activate, reason);
     }
@@ -309,49 +318,40 @@ fn weigh(
             None => (Status::NoImage, Action::Refuse, Reason::NoVersion),
         },
     };
-    let (action, reason) = match action {
-        Action::Burn => burnable(card, offers, choice, policy, reason),
-        other => (other, reason),
+    let (action, method, reason) = match action {
+        Action::Burn => match burnable(card, offers, choice, policy) {
+            Ok(method) => (Action::Burn, Some(method), reason),
+            Err((action, reason)) => (action, None, reason),
+        },
+        other => (other, None, reason),
     };
     Decision {
         status,
         action,
         offer: Some(choice.newest),
-        passed_over: choice.rivals.iter().chain(&choice.older).copied().collect(),
+        passed_over: choice.others(),
+        method,
         reason,
     }
 }
 
-/// What may still stand against a burn that the versions call for.
+/// The way of a burn that the versions call for, or what still stands against it.
 fn burnable(
     card: &CardReport,
     offers: &[Offer],
     choice: &offer::Choice,
     policy: &Policy,
-    reason: Reason,
-) -> (Action, Reason) {
-    let offer = &offers[choice.newest];
-    if card
+) -> Result<Method, (Action, Reason)> {
+    let is_switch = card
         .model
-        .is_some_and(|model| model.kind == ChipKind::Switch)
-        && !policy.named
-    {
-        return (Action::Skip, Reason::Switch);
+        .is_some_and(|model| model.kind == ChipKind::Switch);
+    if is_switch && !policy.named {
+        return Err((Action::Skip, Reason::Switch));
     }
-    if let (false, Some(version)) = (choice.rivals.is_empty(), offer.version()) {
-        let places = std::iter::once(&choice.newest)
-            .chain(&choice.rivals)
-            .map(|&index| offers[index].place())
-            .collect();
-        return (Action::Refuse, Reason::Ambiguous { version, places });
+    let refused = |reason| (Action::Refuse, reason);
+    if let Some(ambiguous) = compare::rivals(offers, choice) {
+        return Err(refused(ambiguous));
     }
-    if card.update_path != Some(UpdatePath::Component) {
-        return (Action::Refuse, Reason::NotFirmwareControlled);
-    }
-    // Of an image that is elsewhere this is not known yet.
-    let known = offer.image();
-    if known.is_some_and(|image| !image.security.firmware_controlled) {
-        return (Action::Refuse, Reason::NoDigest);
-    }
-    (Action::Burn, reason)
+    let image = offers[choice.newest].image();
+    method::choose(card, image, policy.method).map_err(refused)
 }

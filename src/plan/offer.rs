@@ -142,6 +142,13 @@ pub(super) struct Choice {
     pub older: Vec<usize>,
 }
 
+impl Choice {
+    /// All but the newest.
+    pub(super) fn others(&self) -> Vec<usize> {
+        self.rivals.iter().chain(&self.older).copied().collect()
+    }
+}
+
 /// Which offers are for this board and on this line. PSIDs are compared whole.
 pub(super) fn for_board(offers: &[Offer], psid: &Psid, branch: Option<&Branch>) -> Vec<usize> {
     let on_branch = |offer: &Offer| match (branch, offer.version()) {

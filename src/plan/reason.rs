@@ -122,15 +122,44 @@ pub enum Reason {
         /// The brand.
         brand: &'static str,
     },
-    /// No image is for this board, and a change of the board was allowed.
+    /// The card becomes another board, as asked.
     PsidChange {
+        /// The board it is.
+        from: Psid,
+        /// The board it will say it is.
+        to: Psid,
+    },
+    /// A change of the board was allowed, and not both card and image were named.
+    PsidChangeUnnamed {
         /// The board.
         psid: Psid,
     },
+    /// A change of the board was asked of the running firmware.
+    PsidChangeByFirmware {
+        /// The board the image is for.
+        psid: Psid,
+    },
+    /// Images for several boards fit the chip, and nothing says which board the card is.
+    SeveralBoards {
+        /// The boards.
+        boards: Vec<Psid>,
+    },
+    /// No image fits a card that does not say its board.
+    NoneFits,
+    /// A card in recovery gets firmware again.
+    Revived {
+        /// The image's board.
+        psid: Psid,
+        /// Its version.
+        version: FwVersion,
+    },
     /// The card does not say which board it is.
     NoPsid,
-    /// The boot ROM found no usable image.
-    Recovery,
+    /// The boot ROM found no usable image, and not both card and image were named.
+    Recovery {
+        /// The card.
+        device: String,
+    },
     /// The card could not be read.
     QueryFailed {
         /// What happened.
@@ -153,10 +182,27 @@ pub enum Reason {
     DoesNotFit(Misfit),
     /// A switch chip: never updated unless it was named.
     Switch,
-    /// The running firmware takes no image; only direct flash writes would do.
+    /// The running firmware takes no image, and that way was asked for.
     NotFirmwareControlled,
     /// The image carries nothing by which the running firmware could verify it.
-    NoDigest,
+    NoDigest {
+        /// Whether the flash could be written directly.
+        direct: bool,
+    },
+    /// Secure firmware keeps the flash to itself.
+    SecureFirmware,
+    /// Firmware or image of a kind that is not burned directly.
+    NotDirect {
+        /// What it is.
+        what: &'static str,
+    },
+    /// What runs is not what is stored: a direct burn would go over what runs.
+    RunningSlot {
+        /// On flash.
+        stored: FwVersion,
+        /// Running.
+        running: FwVersion,
+    },
 }
 
 impl fmt::Display for Misfit {
@@ -244,12 +290,38 @@ impl fmt::Display for Reason {
                     "no image is for {psid}, a card managed by {brand}: updates come from {brand}"
                 )
             }
-            Self::PsidChange { psid } => write!(
+            Self::PsidChange { from, to } => {
+                write!(
+                    f,
+                    "the PSID changes from {} to {}, as asked",
+                    branded(from),
+                    branded(to)
+                )
+            }
+            Self::PsidChangeUnnamed { psid } => write!(
                 f,
-                "no image is for {psid}, and the PSID cannot be changed under firmware control"
+                "no image is for {psid}, and an image for another board has to be named together with \
+                 the card"
             ),
+            Self::PsidChangeByFirmware { psid } => write!(
+                f,
+                "the image is for {psid}, and the PSID cannot be changed through the running firmware"
+            ),
+            Self::SeveralBoards { boards } => write!(
+                f,
+                "there are images for {} boards of this chip ({}), and none of them is chosen for you",
+                boards.len(),
+                list(boards.iter().map(Psid::to_string))
+            ),
+            Self::NoneFits => f.write_str("no image is for this chip"),
+            Self::Revived { psid, version } => {
+                write!(
+                    f,
+                    "no firmware runs; {version} for {psid} is written to the flash"
+                )
+            }
             Self::NoPsid => f.write_str("the card tells no PSID"),
-            Self::Recovery => f.write_str("no firmware runs, so the card tells no PSID"),
+            Self::Recovery { .. } => f.write_str("no firmware runs on the card"),
             Self::QueryFailed { message, .. } => f.write_str(message),
             Self::UnknownVersion => f.write_str("the version on flash could not be read"),
             Self::NoVersion => f.write_str("the image tells no version"),
@@ -263,9 +335,18 @@ impl fmt::Display for Reason {
             Self::NotFirmwareControlled => {
                 f.write_str("the card's firmware takes no updates by itself")
             }
-            Self::NoDigest => {
+            Self::NoDigest { .. } => {
                 f.write_str("the image has no digest by which the running firmware could verify it")
             }
+            Self::SecureFirmware => {
+                f.write_str("the card runs secure firmware, which lets no tool at its flash")
+            }
+            Self::NotDirect { what } => write!(f, "{what} is not burned directly"),
+            Self::RunningSlot { stored, running } => write!(
+                f,
+                "{stored} waits on flash for its activation, and a direct burn would go over {running}, \
+                 which runs"
+            ),
         }
     }
 }
@@ -297,11 +378,31 @@ impl Reason {
             Self::SourceFailed { .. } => "see the error of the source",
             Self::TooOld { .. } => "give an image of the version in between",
             Self::PsidChange { .. } => {
-                "give an image for the card's own PSID; an image for another board can leave the card without link or dead"
+                "port types, power limits and pins are the new board's: if they do not fit the hardware, \
+                 the card can be left without link or dead, which no check of the image can tell"
+            }
+            Self::PsidChangeUnnamed { .. } => {
+                "name the card with -d DEV and one image with --image FILE; an image for another board \
+                 can leave the card without link or dead"
+            }
+            Self::PsidChangeByFirmware { .. } => {
+                "leave --method out; the flash is then written directly"
+            }
+            Self::SeveralBoards { .. } => {
+                "take the board from the card's label, then `cxfw extract FILE --psid PSID -o OUT` and \
+                 --image OUT"
+            }
+            Self::NoneFits => "give the image made for this board and chip",
+            Self::Revived { .. } => {
+                "the card runs it after a cold boot (the machine without power)"
             }
             Self::NoPsid => "run `cxfw query -v` on this card and check that it is initialised",
-            Self::Recovery => {
-                "recovering takes an image for exactly this board, its GUID and MAC (see the label), and a cold power cycle afterwards"
+            Self::Recovery { device } => {
+                return Some(format!(
+                    "`cxfw update -d {device} --image FILE` writes the image for exactly this board \
+                     (PSID on the label); add --guid and --mac from the label if the flash has lost \
+                     them, and switch the machine off and on afterwards"
+                ));
             }
             Self::QueryFailed { advice, .. } => return advice.clone(),
             Self::UnknownVersion => {
@@ -317,10 +418,18 @@ impl Reason {
             }
             Self::DoesNotFit(_) => "give the image made for this chip",
             Self::Switch => "name it with -d to update it",
-            Self::NotFirmwareControlled => {
-                "this card is burned by direct flash writes only; use the vendor's tool for it"
+            Self::NotFirmwareControlled => "leave --method out; its flash is then written directly",
+            Self::NoDigest { direct: true } => {
+                "--method direct burns it; or give an image built for updates by the firmware"
             }
-            Self::NoDigest => "give an image built for updates by the firmware",
+            Self::NoDigest { direct: false } => "give an image built for updates by the firmware",
+            Self::SecureFirmware => {
+                "such a card takes images for its own board, through its firmware (--method component)"
+            }
+            Self::NotDirect { .. } => {
+                "update through the firmware (--method component); where none runs, use the vendor's tool"
+            }
+            Self::RunningSlot { .. } => "reboot the host to activate it, then run the update again",
             Self::Newer { .. } | Self::Development { .. } | Self::Reinstall { .. } => return None,
         };
         Some(text.to_owned())
@@ -334,5 +443,13 @@ fn list(items: impl Iterator<Item = String>) -> String {
         None => "nothing".to_owned(),
         Some(last) if items.is_empty() => last,
         Some(last) => format!("{} and {last}", items.join(", ")),
+    }
+}
+
+/// A PSID with the brand that publishes its firmware.
+fn branded(psid: &Psid) -> String {
+    match psid.brand() {
+        Some(brand) => format!("{psid} ({brand})"),
+        None => psid.to_string(),
     }
 }

@@ -162,24 +162,6 @@ fn consent_to_reinstall_is_no_consent_to_downgrade() {
 }
 
 #[test]
-fn a_change_of_board_is_refused_even_with_consent() {
-    let card = card(LX, BOARD, "14.25.1020");
-    let offers = [offer(LX, "MT_2420110004", "14.32.1010")];
-    let mut policy = files();
-    policy.consents.psid_change = true;
-    assert_eq!(
-        verdict(&card, &offers, &policy),
-        (
-            Status::NoImage,
-            Action::Refuse,
-            format!(
-                "no image is for {BOARD}, and the PSID cannot be changed under firmware control"
-            ),
-        ),
-    );
-}
-
-#[test]
 fn equal_files_count_once_and_other_contents_of_one_version_are_named() {
     let card = card(LX, BOARD, "14.25.1020");
     let mut twin = offer(LX, BOARD, "14.32.1010");
@@ -281,30 +263,6 @@ fn an_image_that_does_not_fit_gives_way_to_an_older_one_that_does() {
 }
 
 #[test]
-fn a_card_in_recovery_is_listed_and_never_updated_by_itself() {
-    let mut card = card("ConnectX-5", "MT_0000000158", "16.24.4020");
-    card.recovery = true;
-    card.psid = None;
-    let offers = [offer("ConnectX-5", "MT_0000000158", "16.35.4506")];
-    let decision = one(&card, &offers, &files());
-    assert_eq!(
-        (decision.status, decision.action),
-        (Status::Recovery, Action::Skip)
-    );
-    let advice = decision.reason.advice().unwrap();
-    assert!(
-        advice.contains("GUID and MAC") && advice.contains("cold power cycle"),
-        "{advice}"
-    );
-
-    let named = Policy {
-        named: true,
-        ..files()
-    };
-    assert_eq!(one(&card, &offers, &named).action, Action::Refuse);
-}
-
-#[test]
 fn an_oem_card_without_image_is_managed_by_its_brand_and_no_failure() {
     let card = card("ConnectX-3", "HP_1380110017", "2.40.5030");
     assert_eq!(
@@ -365,27 +323,6 @@ fn a_card_whose_psid_is_in_doubt_is_not_burned() {
             "the card says one PSID, the driver another".to_owned(),
         ),
     );
-}
-
-#[test]
-fn a_connectx_3_is_not_burned_through_its_firmware() {
-    let mut card = card("ConnectX-3", "MT_1170110023", "2.40.7000");
-    card.update_path = Some(UpdatePath::Direct);
-    let offers = [offer("ConnectX-3", "MT_1170110023", "2.42.5000")];
-    let decision = one(&card, &offers, &collection());
-    assert_eq!(
-        (decision.status, decision.action),
-        (Status::UpdateRequired, Action::Refuse)
-    );
-    assert_eq!(decision.reason, Reason::NotFirmwareControlled);
-}
-
-#[test]
-fn an_image_without_digest_is_not_sent_to_the_firmware() {
-    let card = card(LX, BOARD, "14.25.1020");
-    let mut offer = offer(LX, BOARD, "14.32.1010");
-    info(&mut offer).security.firmware_controlled = false;
-    assert_eq!(one(&card, &[offer], &collection()).reason, Reason::NoDigest);
 }
 
 #[test]

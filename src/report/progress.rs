@@ -114,7 +114,7 @@ impl Line {
                 let bar = self
                     .bar
                     .get_or_insert_with(|| bars.add(ProgressBar::no_length()));
-                show_phase(bar, phase, &self.prefix);
+                show_phase(bar, phase, &self.prefix, total > 0);
                 if total > 0 {
                     bar.set_length(total);
                     bar.set_position(done);
@@ -165,14 +165,17 @@ impl Line {
     }
 }
 
-/// Dresses a bar for a phase, unless it shows that one already.
-fn show_phase(bar: &ProgressBar, phase: Phase, prefix: &str) {
+/// Dresses a bar for a phase, unless it shows that one already: dots where its end is not known.
+fn show_phase(bar: &ProgressBar, phase: Phase, prefix: &str, counted: bool) {
     let message = format!("{prefix}{}", stage(phase));
     if bar.message() == message {
         return;
     }
     let template = match phase {
-        Phase::Write | Phase::Read => "{msg} - {percent:>3}% [{bar:30}] {bytes}/{total_bytes}",
+        Phase::Write | Phase::Read | Phase::Erase => {
+            "{msg} - {percent:>3}% [{bar:30}] {bytes}/{total_bytes}"
+        }
+        _ if counted => "{msg} - {percent:>3}% [{bar:30}]",
         _ => "{msg} - {spinner}",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use super::{CardView, Ending, Outcome, backup, printable, status};
+use crate::flash::Activation;
 use crate::plan::{Action, Status};
 
 /// Nine dashes introduce what follows the report.
 const RULE: &str = "---------";
 
-/// How many cards would be burned, between the report and the question. Says nothing of a plan
-/// that burns nothing and has nothing good to say either.
+/// How many cards would be burned, between the report and the question, and what has to be thought
+/// of before the answer. Says nothing of a plan that burns nothing and has nothing good to say either.
 ///
 /// # Errors
 /// What the writer says.
@@ -27,6 +28,7 @@ pub fn found(out: &mut dyn Write, cards: &[CardView<'_>]) -> io::Result<()> {
             out,
             "{RULE}\nFound {due} device(s) requiring firmware update..."
         )?;
+        grave(out, cards)?;
     } else if fine {
         writeln!(
             out,
@@ -34,6 +36,19 @@ pub fn found(out: &mut dyn Write, cards: &[CardView<'_>]) -> io::Result<()> {
         )?;
     }
     writeln!(out)
+}
+
+/// The cards whose burn is no plain update: what happens to them, and what follows from that.
+fn grave(out: &mut dyn Write, cards: &[CardView<'_>]) -> io::Result<()> {
+    for (index, CardView { card, decision, .. }) in cards.iter().enumerate() {
+        let advice = decision.reason.advice();
+        if let (Action::Burn, Some(advice)) = (decision.action, advice) {
+            let (number, device) = (index + 1, &card.device);
+            let reason = printable(&decision.reason.to_string());
+            writeln!(out, "Device #{number} ({device}): {reason}; {advice}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Names a card in the lines of an update. With a single card on the host mlxup leaves the number
@@ -133,6 +148,13 @@ pub fn steps(out: &mut dyn Write, label: &Label<'_>, outcome: &Outcome) -> io::R
 pub fn end(out: &mut dyn Write, outcomes: &[Outcome]) -> io::Result<()> {
     if outcomes.iter().any(Outcome::needs_restart) {
         writeln!(out, "\nRestart needed for updates to take effect.")?;
+    }
+    let cold = |outcome: &Outcome| outcome.activation == Some(Activation::ColdBoot);
+    if outcomes.iter().any(cold) {
+        writeln!(
+            out,
+            "A cold boot is needed: switch the machine off and on, so that the card is without power."
+        )?;
     }
     writeln!(out, "{}", counts(outcomes))
 }

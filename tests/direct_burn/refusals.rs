@@ -2,7 +2,7 @@
 
 use cxfw::access::flash::{ProtectedEnd, Protection};
 use cxfw::flash::direct::{Choices, Fault, PsidChange, Step};
-use cxfw::flash::{Boots, Cancel};
+use cxfw::flash::{Boots, BurnFault, Cancel};
 use cxfw::identity::Psid;
 use cxfw::image::SecurityAttribute;
 use cxfw::lab::build::{Slot, build_image};

@@ -22,6 +22,7 @@ pub fn burn(board: Board, flash: &Nor, image: &[u8]) -> Result<Plan, Box<BurnErr
             failed: Step::CheckImage,
             succeeded: None,
             boots: cxfw::flash::Boots::Unknown,
+            left_open: None,
         })
     })?;
     run(board, flash, &plan, &Cancel::new(), &mut Vec::new())?;

@@ -5,12 +5,13 @@ use super::Job;
 use super::turn::Turn;
 use crate::flash::Cancel;
 use crate::image::SecurityAttribute;
+use crate::plan::Method;
 use crate::progress::{Event, Sink};
 use crate::report::{Backup, Outcome};
 
 /// The way of burning in which firmware keeps the old image until the new one is verified. In any
 /// other cxfw itself writes the flash, and does not if it could not even read it.
-const SAFE_WITHOUT: &str = "component";
+const SAFE_WITHOUT: Method = Method::Component;
 
 /// Saves the card's flash. A card that cannot be read is burned all the same if that is safe; a
 /// folder that cannot take the file is the end of the burn, before anything is written.
@@ -26,7 +27,7 @@ pub(super) fn save(
     let card = (turn.device()?, &turn.lock);
     match keep::save(card, folder, (cancel, &mut *sink)) {
         Ok(path) => Ok(Backup::File(path)),
-        Err(NotKept { error, .. }) if is_of_card(&error) && turn.job.method == SAFE_WITHOUT => {
+        Err(NotKept { error, .. }) if is_of_card(&error) && turn.method == SAFE_WITHOUT => {
             sink(Event::Note {
                 text: format!(
                     "warning: {}: no backup: {error}; the card's firmware keeps the old image \

@@ -1,11 +1,11 @@
 //! The burn through the running firmware.
 
-use super::Job;
-use super::outcome::{self, BrokenOff};
 use super::turn::Turn;
+use super::{Job, outcome};
 use crate::card::Card;
+use crate::flash::Cancel;
 use crate::flash::component::{self, BurnError, BurnOptions, StagedUpdate};
-use crate::flash::{Activation, Cancel};
+use crate::plan::Method;
 use crate::progress::Sink;
 use crate::report::{Ending, Outcome};
 
@@ -18,9 +18,9 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
     };
     match component::burn(device, job.image, &options(turn), cancel, sink) {
         Ok(burned) => Outcome {
-            activation: Some(activation(job, burned.activation)),
+            activation: Some(job.activation(burned.activation)),
             took: Some(burned.elapsed),
-            method: Some(job.method),
+            method: Some(Method::Component.word()),
             ..job.outcome(Ending::Burned, turn.reason.clone())
         },
         Err(error) if is_already_staged(job, &error, card) => Outcome {
@@ -33,7 +33,7 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
                 ),
             )
         },
-        Err(error) => job.broken_off(broken_off(&error)),
+        Err(error) => job.broken_off(Method::Component, &error),
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn rehearse(turn: &Turn<'_>) -> Outcome {
     };
     match component::plan(device, turn.job.image, &options(turn)) {
         Ok(plan) => turn.rehearsed(&plan),
-        Err(error) => turn.job.broken_off(broken_off(&error)),
+        Err(error) => turn.job.broken_off(Method::Component, &error),
     }
 }
 
@@ -63,34 +63,9 @@ fn options<'l>(turn: &'l Turn<'_>) -> BurnOptions<'l> {
     }
 }
 
-/// An older version runs only after a cold boot.
-fn activation(job: &Job<'_>, told: Activation) -> Activation {
-    if job.is_downgrade() {
-        Activation::ColdBoot
-    } else {
-        told
-    }
-}
-
 /// The firmware says an update waits for the reset, and what is stored is what was wanted: that
 /// very burn was done before, which only the firmware could tell.
 fn is_already_staged(job: &Job<'_>, error: &BurnError, card: &Card) -> bool {
     let wanted = job.offers[job.offer].version();
     error.reason() == "pending_reset" && wanted.is_some() && card.report.firmware.stored == wanted
-}
-
-fn broken_off(error: &BurnError) -> BrokenOff {
-    BrokenOff {
-        ending: if error.is_interrupted() {
-            Ending::Interrupted
-        } else if error.is_refusal() {
-            Ending::Refused
-        } else {
-            Ending::Failed
-        },
-        message: error.to_string(),
-        code: error.reason(),
-        state: error.state(),
-        advice: error.advice(),
-    }
 }

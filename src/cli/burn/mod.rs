@@ -5,6 +5,7 @@
 
 mod backup;
 mod component;
+mod direct;
 mod outcome;
 mod turn;
 
@@ -14,8 +15,9 @@ use super::settings::Settings;
 use crate::card::Card;
 use crate::flash::Cancel;
 use crate::flash::component::BusyHandle;
+use crate::flash::direct::RecoveryIdentity;
 use crate::flash::lock;
-use crate::plan::{Offer, Policy};
+use crate::plan::{Method, Offer, Policy};
 use crate::progress::Sink;
 use crate::report::Outcome;
 
@@ -34,8 +36,8 @@ pub(super) struct Job<'a> {
     pub image: &'a [u8],
     /// The user's wishes.
     pub policy: &'a Policy,
-    /// Way of burning, as `method` tells it.
-    pub method: &'static str,
+    /// Who the card is, should its flash not say.
+    pub identity: Option<RecoveryIdentity>,
     /// When somebody else has the card's update handle.
     pub busy_handle: BusyHandle,
     /// The backup before the burn.
@@ -58,7 +60,10 @@ pub(super) fn burn(
         Ok(backup) => backup,
         Err(ended) => return *ended,
     };
-    let outcome = component::burn(&turn, cancel, sink);
+    let outcome = match turn.method {
+        Method::Component => component::burn(&turn, cancel, sink),
+        Method::Direct => direct::burn(&turn, cancel, sink),
+    };
     keep::told(outcome, backup, settings, &job.card.report.device)
 }
 
@@ -68,7 +73,10 @@ pub(super) fn rehearse(job: &Job<'_>, host: &Host, settings: &Settings) -> Outco
         Ok(turn) => turn,
         Err(ended) => return *ended,
     };
-    let mut outcome = component::rehearse(&turn);
+    let mut outcome = match turn.method {
+        Method::Component => component::rehearse(&turn),
+        Method::Direct => direct::rehearse(&turn),
+    };
     if !outcome.steps.is_empty() {
         outcome.steps.insert(0, backup::step(job));
     }

@@ -1,23 +1,14 @@
 //! How a card's burn ended, in the words of the report.
 
+use std::fmt::{Debug, Display};
+
 use super::Job;
 use super::turn::Turn;
 use crate::card::{BootImage, Card};
-use crate::flash::Activation;
 use crate::flash::activation::what_activates;
-use crate::plan::{Action, Decision, Offer, Status};
+use crate::flash::{Activation, BrokenOff, BurnFault};
+use crate::plan::{Action, Decision, Method, Offer, Status};
 use crate::report::{Ending, Outcome};
-
-/// A burn that did not end well.
-pub(super) struct BrokenOff {
-    pub(super) ending: Ending,
-    pub(super) message: String,
-    /// Stable word for programs.
-    pub(super) code: &'static str,
-    /// Where it stopped, and what the card boots.
-    pub(super) state: String,
-    pub(super) advice: String,
-}
 
 /// The outcome of a card that is not burned.
 pub(in super::super) fn settled(decision: &Decision, card: &Card, offers: &[Offer]) -> Outcome {
@@ -62,7 +53,7 @@ impl Turn<'_> {
     /// The outcome of a dry run.
     pub(super) fn rehearsed(&self, plan: &impl ToString) -> Outcome {
         Outcome {
-            method: Some(self.job.method),
+            method: Some(self.method.word()),
             steps: plan.to_string().lines().map(str::to_owned).collect(),
             ..self
                 .job
@@ -114,20 +105,35 @@ impl Job<'_> {
         }
     }
 
-    pub(super) fn broken_off(&self, broken: BrokenOff) -> Outcome {
+    pub(super) fn broken_off<F: BurnFault, S: Debug + Display>(
+        &self,
+        method: Method,
+        error: &BrokenOff<F, S>,
+    ) -> Outcome {
+        let ending = if error.is_interrupted() {
+            Ending::Interrupted
+        } else if error.is_refusal() {
+            Ending::Refused
+        } else {
+            Ending::Failed
+        };
         Outcome {
-            method: Some(self.method),
-            code: Some(broken.code.to_owned()),
-            state: Some(broken.state),
-            advice: Some(broken.advice),
-            ..self.outcome(broken.ending, broken.message)
+            method: Some(method.word()),
+            code: Some(error.reason().to_owned()),
+            state: Some(error.state()),
+            advice: Some(error.advice()),
+            ..self.outcome(ending, error.to_string())
         }
     }
 
-    /// What is on offer is older than what was stored.
-    pub(super) fn is_downgrade(&self) -> bool {
+    /// What makes the burned image run: an older version runs only after a cold boot.
+    pub(super) fn activation(&self, told: Activation) -> Activation {
         let stored = self.card.report.firmware.stored;
-        stored.is_some_and(|stored| self.offers[self.offer].version() < Some(stored))
+        if stored.is_some_and(|stored| self.offers[self.offer].version() < Some(stored)) {
+            Activation::ColdBoot
+        } else {
+            told
+        }
     }
 
     pub(super) fn version_text(&self) -> String {

@@ -7,7 +7,7 @@ use crate::access::Device;
 use crate::card::Card;
 use crate::flash::Cancel;
 use crate::flash::lock::{CardLock, LockError};
-use crate::plan::{Action, plan};
+use crate::plan::{Action, Method, plan};
 use crate::progress::{Event, Sink};
 use crate::report::Outcome;
 
@@ -18,6 +18,8 @@ pub(super) struct Turn<'a> {
     pub(super) card: Card,
     /// Why it is burned.
     pub(super) reason: String,
+    /// The way of burning.
+    pub(super) method: Method,
     /// Held to the end of the burn.
     pub(super) lock: CardLock,
 }
@@ -45,13 +47,15 @@ impl<'a> Turn<'a> {
         let decision = plan(std::slice::from_ref(&card.report), job.offers, job.policy)
             .pop()
             .ok_or_else(gone)?;
-        if decision.action != Action::Burn || decision.offer != Some(job.offer) {
+        let still_due = decision.action == Action::Burn && decision.offer == Some(job.offer);
+        let (true, Some(method)) = (still_due, decision.method) else {
             return Err(Box::new(outcome::settled(&decision, &card, job.offers)));
-        }
+        };
         Ok(Self {
             job,
             card,
             reason: decision.reason.to_string(),
+            method,
             lock,
         })
     }

@@ -88,13 +88,13 @@ impl BackupError {
 
     /// The user stopped it.
     #[must_use]
-    pub const fn is_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         matches!(self, Self::Flash(error) if error.is_interrupted())
     }
 
     /// The card lets no tool at its flash, so nothing went wrong.
     #[must_use]
-    pub const fn is_refusal(&self) -> bool {
+    pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Flash(error) if error.is_refusal())
     }
 }

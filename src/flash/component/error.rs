@@ -1,9 +1,9 @@
-//! What can go wrong in a firmware-controlled burn, at which step, and what the card is left with.
+//! What can go wrong in a firmware-controlled burn.
 
 use std::time::Duration;
 
 use crate::access::{AccessError, RegisterError};
-use crate::flash::ending::Boots;
+use crate::flash::broken_off::{BrokenOff, BurnFault, SEMAPHORE, UNREACHABLE};
 use crate::flash::lock::LockError;
 use crate::registers::mcc::ControlState;
 use crate::registers::mcqs::Owner;
@@ -15,23 +15,7 @@ use super::preflight::Refusal;
 use super::steps::Step;
 
 /// A burn that did not end well.
-///
-/// Shown as its fault; [`BurnError::state`] tells the rest.
-#[derive(Debug, thiserror::Error)]
-#[error("{fault}")]
-pub struct BurnError {
-    /// What went wrong.
-    #[source]
-    pub fault: Fault,
-    /// The step that failed.
-    pub failed: Step,
-    /// The last step that succeeded.
-    pub succeeded: Option<Step>,
-    /// What the card boots now.
-    pub boots: Boots,
-    /// What could not be taken back on the card (an update handle that stays locked).
-    pub left_open: Option<String>,
-}
+pub type BurnError = BrokenOff<Fault, Step>;
 
 /// What went wrong in a burn.
 #[derive(Debug, thiserror::Error)]
@@ -112,67 +96,6 @@ pub enum Fault {
     },
 }
 
-impl BurnError {
-    /// A fault before anything was sent to the card.
-    pub(super) fn before(step: Step, succeeded: Option<Step>, fault: impl Into<Fault>) -> Self {
-        Self {
-            fault: fault.into(),
-            failed: step,
-            succeeded,
-            boots: Boots::Old(None),
-            left_open: None,
-        }
-    }
-
-    /// Stable word for programs.
-    #[must_use]
-    pub fn reason(&self) -> &'static str {
-        self.fault.reason()
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        match self.boots {
-            Boots::New(_) if !self.fault.is_gone() => {
-                "the new firmware is in place: restart the machine to run it, then query the card"
-                    .to_owned()
-            }
-            _ => self.fault.advice(),
-        }
-    }
-
-    /// The user stopped it.
-    #[must_use]
-    pub const fn is_interrupted(&self) -> bool {
-        matches!(self.fault, Fault::Cancelled)
-    }
-
-    /// Image and card do not go together, so nothing was sent.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self.fault, Fault::Refused(_))
-    }
-
-    /// Where it stopped and what state the card is in, one sentence.
-    #[must_use]
-    pub fn state(&self) -> String {
-        let succeeded = self
-            .succeeded
-            .map(|step| format!(" (last done: {step})"))
-            .unwrap_or_default();
-        let left_open = self
-            .left_open
-            .as_ref()
-            .map(|what| format!("; {what}"))
-            .unwrap_or_default();
-        format!(
-            "stopped at {}{succeeded}; {}{left_open}",
-            self.failed, self.boots
-        )
-    }
-}
-
 impl Fault {
     /// The firmware answered, and said no: what was asked of it did not happen.
     pub(super) fn is_refusal_by_firmware(&self) -> bool {
@@ -182,9 +105,18 @@ impl Fault {
             _ => false,
         }
     }
+}
 
-    /// The card left the bus.
-    pub(super) fn is_gone(&self) -> bool {
+impl BurnFault for Fault {
+    fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Cancelled)
+    }
+
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
+    fn is_gone(&self) -> bool {
         match self {
             Self::Register(error) => error.is_gone(),
             Self::Unreachable(error) | Self::Semaphore(error) => error
@@ -194,11 +126,8 @@ impl Fault {
         }
     }
 
-    /// Stable word for programs.
-    #[must_use]
-    pub fn reason(&self) -> &'static str {
+    fn reason(&self) -> &'static str {
         match self {
-            _ if self.is_gone() => "gone",
             Self::Refused(refusal) => refusal.reason(),
             Self::NoFirmwareControl { .. } => "no_firmware_control",
             Self::UnknownChip(_) => "unknown_chip",
@@ -216,14 +145,8 @@ impl Fault {
         }
     }
 
-    /// What to do about it.
-    #[must_use]
-    pub fn advice(&self) -> String {
+    fn advice(&self) -> String {
         match self {
-            _ if self.is_gone() => {
-                "the card lost power or fell off the bus: restart the machine (without power for a \
-                 moment, if the card stays away), then run the update again"
-            }
             Self::Refused(refusal) => refusal.advice(),
             Self::Firmware(error) => error.advice(),
             Self::Lock(error) => return error.advice(),
@@ -231,20 +154,13 @@ impl Fault {
                 "this firmware is updated by direct flash access only"
             }
             Self::UnknownChip(_) => "a newer cxfw may know it",
-            Self::Semaphore(_) => {
-                "let the tool that holds the flash end; if none runs, a dead one left it locked: \
-                 `cxfw query -d DEV --release-lock` names its owner and frees it"
-            }
+            Self::Semaphore(_) => SEMAPHORE,
             Self::Busy { .. } => {
                 "let the other update end; if its owner is dead, --release-stale-lock takes the \
                  handle away from it"
             }
-            Self::Unreachable(_) | Self::Register(_) | Self::State { .. } => {
-                "query the card and run the update again; if it does not answer, restart the machine"
-            }
-            Self::TimeOut { .. } => {
-                "wait a few minutes, query the card and run the update again"
-            }
+            Self::Unreachable(_) | Self::Register(_) | Self::State { .. } => UNREACHABLE,
+            Self::TimeOut { .. } => "wait a few minutes, query the card and run the update again",
             Self::Reactivation(_) => "restart the machine to activate what is staged",
             Self::Cancelled => "run the update again when convenient",
             Self::NotStored { .. } => {

@@ -117,11 +117,11 @@ pub fn burn(
 ) -> Result<Burned, BurnError> {
     let started = Instant::now();
     let (registers, cleared) = prepare(device, image, options, cancel)?;
-    let semaphore = device.flash_semaphore().map_err(|error| BurnError {
-        boots: Boots::Old(cleared.plan.stored),
-        ..BurnError::before(
+    let semaphore = device.flash_semaphore().map_err(|error| {
+        BurnError::before(
             Step::TakeSemaphore,
             Some(Step::CheckImage),
+            Boots::Old(cleared.plan.stored),
             Fault::Semaphore(error.into()),
         )
     })?;
@@ -143,7 +143,7 @@ fn prepare<'d>(
     options: &BurnOptions<'_>,
     cancel: &Cancel,
 ) -> Result<(&'d dyn RegisterAccess, Cleared), BurnError> {
-    let unread = |fault: Fault| BurnError::before(Step::ReadCard, None, fault);
+    let unread = |fault: Fault| BurnError::before(Step::ReadCard, None, Boots::Old(None), fault);
     let registers = device.registers().ok_or_else(|| {
         unread(Fault::NoFirmwareControl {
             missing: "running firmware",
@@ -160,9 +160,9 @@ fn prepare<'d>(
 
 /// Checks the image against what the card said and plans.
 fn check(image: &[u8], target: &Target, options: &BurnOptions<'_>) -> Result<Cleared, BurnError> {
-    let refused = |refusal: Refusal| BurnError {
-        boots: Boots::Old(target.stored),
-        ..BurnError::before(Step::CheckImage, Some(Step::ReadCard), refusal)
+    let refused = |refusal: Refusal| {
+        let boots = Boots::Old(target.stored);
+        BurnError::before(Step::CheckImage, Some(Step::ReadCard), boots, refusal)
     };
     let mut cleared = preflight(image, target).map_err(refused)?;
     let staged = target.stored.filter(|_| target.stored != target.running);

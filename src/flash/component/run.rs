@@ -3,6 +3,7 @@
 use crate::access::RegisterAccess;
 use crate::card::BootImage;
 use crate::flash::activation::{self, Activation};
+use crate::flash::broken_off::BurnFault;
 use crate::flash::cancel::Cancel;
 use crate::flash::ending::Boots;
 use crate::progress::{Event, Phase, Sink};

@@ -1,9 +1,9 @@
-//! What can go wrong in a direct burn, at which step, and what the card is left with.
+//! What can go wrong in a direct burn.
 
 use crate::access::flash::FlashOperation;
 use crate::access::{AccessError, FlashError, GatewayError, RegisterError};
 use crate::bytes::ReadError;
-use crate::flash::ending::Boots;
+use crate::flash::broken_off::{BrokenOff, BurnFault, SEMAPHORE, UNREACHABLE};
 use crate::flash::lock::LockError;
 use crate::image::ImageError;
 use crate::version::FwVersion;
@@ -12,21 +12,7 @@ use super::plan::Step;
 use super::refusal::Refusal;
 
 /// A direct burn that did not end well.
-///
-/// Shown as its fault; [`BurnError::state`] tells the rest.
-#[derive(Debug, thiserror::Error)]
-#[error("{fault}")]
-pub struct BurnError {
-    /// What went wrong.
-    #[source]
-    pub fault: Fault,
-    /// The step that failed.
-    pub failed: Step,
-    /// The last step that succeeded.
-    pub succeeded: Option<Step>,
-    /// What the card boots now.
-    pub boots: Boots,
-}
+pub type BurnError = BrokenOff<Fault, Step>;
 
 /// What went wrong in a direct burn.
 #[derive(Debug, thiserror::Error)]
@@ -92,61 +78,28 @@ impl From<GatewayError> for Fault {
     }
 }
 
-impl BurnError {
-    /// A fault before anything was written.
-    pub(super) fn before(
-        step: Step,
-        succeeded: Option<Step>,
-        boots: Boots,
-        fault: impl Into<Fault>,
-    ) -> Self {
-        Self {
-            fault: fault.into(),
-            failed: step,
-            succeeded,
-            boots,
+impl BurnFault for Fault {
+    fn is_interrupted(&self) -> bool {
+        matches!(self, Self::Cancelled)
+    }
+
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
+    fn is_gone(&self) -> bool {
+        match self {
+            Self::Semaphore(error)
+            | Self::Unreachable(error)
+            | Self::Flash(FlashError::Gateway(GatewayError::Access(error))) => error.is_gone(),
+            Self::Register(error) | Self::Flash(FlashError::Register { source: error, .. }) => {
+                error.is_gone()
+            }
+            _ => false,
         }
     }
 
-    /// Stable word for programs.
-    #[must_use]
-    pub fn reason(&self) -> &'static str {
-        self.fault.reason()
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn advice(&self) -> String {
-        self.fault.advice()
-    }
-
-    /// The user stopped it.
-    #[must_use]
-    pub const fn is_interrupted(&self) -> bool {
-        matches!(self.fault, Fault::Cancelled)
-    }
-
-    /// Image and card do not go together, so nothing was written.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self.fault, Fault::Refused(_))
-    }
-
-    /// Where it stopped and what state the card is in, one sentence.
-    #[must_use]
-    pub fn state(&self) -> String {
-        let succeeded = self
-            .succeeded
-            .map(|step| format!(" (last done: {step})"))
-            .unwrap_or_default();
-        format!("stopped at {}{succeeded}; {}", self.failed, self.boots)
-    }
-}
-
-impl Fault {
-    /// Stable word for programs.
-    #[must_use]
-    pub const fn reason(&self) -> &'static str {
+    fn reason(&self) -> &'static str {
         match self {
             Self::Refused(refusal) => refusal.reason(),
             Self::UnknownChip(_) => "unknown_chip",
@@ -163,21 +116,14 @@ impl Fault {
         }
     }
 
-    /// What to do about it.
-    #[must_use]
-    pub fn advice(&self) -> String {
+    fn advice(&self) -> String {
         match self {
             Self::Refused(refusal) => refusal.advice(),
             Self::UnknownChip(_) => "a newer cxfw may know it",
             Self::NoFirmware => "leave the way to cxfw; it takes the flash gateway",
-            Self::Semaphore(_) => {
-                "let the tool that holds the flash end; if none runs, a dead one left it locked: \
-                 `cxfw query -d DEV --release-lock` names its owner and frees it"
-            }
+            Self::Semaphore(_) => SEMAPHORE,
             Self::Flash(error) => flash_advice(error),
-            Self::Unreachable(_) | Self::Register(_) | Self::Read(_) => {
-                "query the card and run the update again; if it does not answer, restart the machine"
-            }
+            Self::Unreachable(_) | Self::Register(_) | Self::Read(_) => UNREACHABLE,
             Self::Mismatch { .. } => {
                 "run the update again; if it fails at the same place, the flash is write protected \
                  or failing"
@@ -221,6 +167,6 @@ const fn flash_advice(error: &FlashError) -> &'static str {
             "normally an update waits to be activated: restart the machine, then run the update again"
         }
         FlashError::UnknownPart { .. } => "a newer cxfw may know the part; please report its id",
-        _ => "query the card and run the update again; if it does not answer, restart the machine",
+        _ => UNREACHABLE,
     }
 }

@@ -276,6 +276,7 @@ impl Run<'_, '_, '_> {
             failed: self.step,
             succeeded: self.succeeded,
             boots: self.boots(),
+            left_open: None,
         }
     }
 

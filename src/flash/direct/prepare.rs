@@ -19,6 +19,7 @@ use super::facts::CardFacts;
 use super::found::{Found, Image};
 use super::identity::RecoveryIdentity;
 use super::overlay::Overlay;
+use super::owner::Owner;
 use super::plan::{Action, Plan, Step};
 use super::refusal::Refusal;
 use super::way::Route;
@@ -113,6 +114,9 @@ pub(super) fn prepare_whole(
         area: device.area.as_ref(),
     };
     notes.extend(prospect.verify()?);
+    if found.kept.is_none() {
+        notes.extend(prospect.who(choices.identity)?);
+    }
     let mut taken = prospect.taken()?;
     taken.extend(device.taken);
     prospect.check_room(&taken)?;
@@ -180,6 +184,24 @@ impl Prospect<'_> {
         }
         notes.extend(info.warnings);
         Ok(notes)
+    }
+
+    /// Who a card is that boots nothing, and who says so.
+    fn who(&self, given: Option<RecoveryIdentity>) -> Result<Option<String>, Fault> {
+        let (layout, info) = self.image_on_flash()?;
+        let owner = Owner::of(&Image { layout, info });
+        let (Some(guid), Some(mac)) = (owner.guid, owner.mac) else {
+            return Ok(None);
+        };
+        let is_given = given.is_some_and(|given| given.guid == guid && given.mac == mac);
+        let source = if is_given {
+            "as given"
+        } else {
+            "which its flash still holds"
+        };
+        Ok(Some(format!(
+            "the card has GUID {guid} and MAC {mac}, {source}"
+        )))
     }
 
     /// Whether the image on the card fails in the same way: device data that was damaged before.

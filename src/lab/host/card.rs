@@ -172,6 +172,9 @@ pub struct FlashSpec {
     /// Slot that holds the image.
     #[serde(default)]
     pub slot: Slot,
+    /// JEDEC vendor and type of the part (high and low byte); `None` = a Winbond W25Q.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jedec: Option<u16>,
 }
 
 impl FunctionNames {
@@ -319,7 +322,8 @@ impl CardSpec {
             },
             vpd: self.vpd(),
             flash_size: self.flash.size,
-            jedec_id: WINBOND | self.flash.size.ilog2(),
+            jedec_id: self.flash.jedec.map_or(WINBOND, |id| u32::from(id) << 8)
+                | self.flash.size.ilog2(),
             secure: self.secure,
             boot_rule: self.boot_rule,
             oldest_version: None,
