@@ -39,12 +39,11 @@ impl CardError {
     }
 
     /// The chip's boot ROM found no usable image.
-    pub(super) fn recovery(chip: &str) -> Self {
+    pub(super) fn recovery(device: &str, chip: &str) -> Self {
         Self::new(
             "recovery",
             format!("{chip} is in flash recovery: no firmware runs on it"),
-            "name the image made for this board explicitly, with its GUID and MAC; a cold boot (the \
-             machine without power) follows",
+            &revival(device),
         )
     }
 
@@ -56,6 +55,16 @@ impl CardError {
             "this is a defect of cxfw; please report it with the output of -vv",
         )
     }
+}
+
+/// How a card in recovery is brought back.
+#[must_use]
+pub fn revival(device: &str) -> String {
+    format!(
+        "`cxfw update -d {device} --image FILE` writes the image for exactly this board (PSID on the \
+         label); add --guid and --mac from the label if the flash has lost them, and switch the \
+         machine off and on afterwards"
+    )
 }
 
 impl From<&RegisterError> for CardError {
@@ -260,7 +269,10 @@ mod tests {
                 "flash_closed",
             ),
             ((&ImageError::NoMarker).into(), "no_valid_image"),
-            (CardError::recovery("ConnectX-5"), "recovery"),
+            (
+                CardError::recovery("0000:81:00.0", "ConnectX-5"),
+                "recovery",
+            ),
         ];
         for (error, code) in errors {
             assert_eq!(error.code, code, "{}", error.message);

@@ -11,24 +11,42 @@ use super::CardReport;
 /// Reads the image on `flash` and fills in what it says. What VPD said already stays.
 ///
 /// # Errors
-/// [`ImageError`] when the flash cannot be read or holds no valid image; the report is unchanged.
+/// [`ImageError`] when the flash cannot be read or holds no valid image; of a card in recovery the
+/// report still tells who it is, as far as the flash does.
 pub(super) fn read(
     flash: &dyn ByteSource,
     format: ImageFormat,
     report: &mut CardReport,
 ) -> Result<(), ImageError> {
-    let info = image::query_flash(flash, format)?;
-    fill(info, report);
-    Ok(())
+    match image::query_flash(flash, format) {
+        Ok(info) => {
+            report.firmware.stored = info.version;
+            report.firmware.date = info.date;
+            report.roms.clone_from(&info.roms);
+            fill(info, report);
+            Ok(())
+        }
+        Err(error) => {
+            if let Some(info) = left(flash, format, report) {
+                fill(info, report);
+            }
+            Err(error)
+        }
+    }
 }
 
+/// What an image that does not boot any more says of a card in recovery.
+fn left(flash: &dyn ByteSource, format: ImageFormat, report: &CardReport) -> Option<ImageInfo> {
+    let hw_id = report.hw_id.filter(|_| report.recovery)?;
+    let info = image::remains(flash, format).ok()?;
+    info.supports(hw_id).then_some(info)
+}
+
+/// The board and its addresses.
 fn fill(info: ImageInfo, report: &mut CardReport) {
     report.format = Some(info.format);
-    report.firmware.stored = info.version;
-    report.firmware.date = info.date;
     report.original_psid = info.original_psid.filter(|_| info.psid.is_some());
     report.psid = info.psid;
-    report.roms = info.roms;
     report.security = info.security.attributes;
     report.part_number = text(info.part_number).or(report.part_number.take());
     report.description = text(info.description).or(report.description.take());

@@ -173,7 +173,7 @@ fn inside(device: &Device, report: &mut CardReport) {
     }
     if report.recovery {
         let chip = report.model.map_or("the chip", |model| model.long_name);
-        report.note(CardError::recovery(chip));
+        report.note(CardError::recovery(&report.device, chip));
         flash(device, report);
     } else if let Some(registers) = device.registers() {
         live::read(registers, report);

@@ -183,15 +183,11 @@ fn tell_unread(settings: &Settings, views: &[CardView<'_>], unread: &[CliError])
             let _ = failure::plain(&mut err, settings.palette, &text, advice.as_deref());
             continue;
         }
-        let partly = card
-            .error
-            .iter()
-            .filter(|_| decision.status != Status::Recovery);
         let odd = card
             .warnings
             .iter()
             .cloned()
-            .chain(partly.map(CardError::with_advice));
+            .chain(card.error.iter().map(CardError::with_advice));
         for text in odd.filter(|_| !settings.quiet) {
             let _ = failure::warning(&mut err, settings.palette, &about(device, &text));
         }

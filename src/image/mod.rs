@@ -25,6 +25,7 @@ mod image_info;
 pub mod info;
 pub mod layout;
 pub mod marker;
+mod remains;
 pub mod rom;
 pub mod section;
 mod security;
@@ -37,6 +38,7 @@ pub use error::ImageError;
 pub use info::{HwId, ImageInfo, RomInfo, Security, SecurityAttribute, Uid, Uids};
 pub use layout::{CrcPlace, Extent, Layout, Section, TocPlaces};
 pub use marker::{Start, starts};
+pub use remains::remains;
 pub use verify::{Banner, CheckResult, SectionCheck, Verification};
 pub use whole::{Whole, whole, whole_at};
 

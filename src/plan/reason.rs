@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::branch::Branch;
+use crate::card::revival;
 use crate::identity::Psid;
 use crate::version::FwVersion;
 
@@ -397,13 +398,7 @@ impl Reason {
                 "the card runs it after a cold boot (the machine without power)"
             }
             Self::NoPsid => "run `cxfw query -v` on this card and check that it is initialised",
-            Self::Recovery { device } => {
-                return Some(format!(
-                    "`cxfw update -d {device} --image FILE` writes the image for exactly this board \
-                     (PSID on the label); add --guid and --mac from the label if the flash has lost \
-                     them, and switch the machine off and on afterwards"
-                ));
-            }
+            Self::Recovery { device } => return Some(revival(device)),
             Self::QueryFailed { advice, .. } => return advice.clone(),
             Self::UnknownVersion => {
                 "run `cxfw query -v` on this card to see what could not be read"
