@@ -165,20 +165,30 @@ fn secure_firmware_says_so() {
 }
 
 #[test]
-fn a_card_in_recovery_is_flagged_and_nothing_is_made_up_for_it() {
+fn a_card_in_recovery_is_flagged_and_says_what_its_flash_still_tells() {
     let (_dir, lab) = default_lab();
     let cards = survey(&lab, &*lab.config_source());
     let card = at(&cards, "0000:81:00.0");
     assert!(card.recovery);
     assert_eq!(card.model.unwrap().long_name, "ConnectX-5");
     assert_eq!(
-        (&card.psid, card.firmware.running, card.firmware.stored),
-        (&None, None, None)
+        (card.firmware.running, card.firmware.stored, &card.roms),
+        (None, None, &Vec::new())
     );
-    assert_eq!((card.base_mac, card.base_guid), (None, None));
+    // what a broken-off burn left on the flash still says who the card is
+    let told = |text: Option<String>| text.unwrap();
+    assert_eq!(
+        told(card.psid.as_ref().map(ToString::to_string)),
+        "MT_0000000010"
+    );
+    assert_eq!(
+        told(card.base_mac.map(|mac| mac.to_string())),
+        "506b4b2fe7a8"
+    );
     let error = card.error.as_ref().unwrap();
     assert_eq!(error.code, "recovery");
-    assert!(error.advice.as_ref().unwrap().contains("GUID and MAC"));
+    let advice = error.advice.as_ref().unwrap();
+    assert!(advice.contains("`cxfw update -d 0000:81:00.0 --image FILE`"));
     assert!(cards.iter().filter(|card| card.report.recovery).count() == 1);
 }
 

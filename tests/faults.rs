@@ -165,7 +165,10 @@ fn a_gateway_and_a_flash_part_that_hang() {
     let legacy = query("cx3-10g", "01:00.0", &["hang", "gateway"]);
     insta::assert_snapshot!(legacy.text, @r"warning: 0000:01:00.0: flash command 0x00 did not finish in 5000 reads; query again; if it stays so, restart the machine without power for a moment, so that flash and chip begin anew");
     let recovery = query("cx5-recovery", "81:00.0", &["hang", "gateway"]);
-    insta::assert_snapshot!(recovery.text, @r"warning: 0000:81:00.0: flash command 0x00 did not finish in 5000 reads; query again; if it stays so, restart the machine without power for a moment, so that flash and chip begin anew");
+    insta::assert_snapshot!(recovery.text, @r"
+    warning: 0000:81:00.0: flash command 0x00 did not finish in 5000 reads; query again; if it stays so, restart the machine without power for a moment, so that flash and chip begin anew
+    warning: 0000:81:00.0: ConnectX-5 is in flash recovery: no firmware runs on it; `cxfw update -d 0000:81:00.0 --image FILE` writes the image for exactly this board (PSID on the label); add --guid and --mac from the label if the flash has lost them, and switch the machine off and on afterwards
+    ");
 }
 
 #[test]
@@ -201,6 +204,7 @@ fn locks_that_dead_owners_hold() {
     warning: 0000:01:00.0: the flash gateway (0xf03fc) was locked for N ms; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked and a restart of the machine frees it
 
     warning: 0000:81:00.0: the flash gateway (0xf0400) was locked for N ms; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked and a restart of the machine frees it
+    warning: 0000:81:00.0: ConnectX-5 is in flash recovery: no firmware runs on it; `cxfw update -d 0000:81:00.0 --image FILE` writes the image for exactly this board (PSID on the label); add --guid and --mac from the label if the flash has lost them, and switch the machine off and on afterwards
     ");
 }
 
