@@ -66,7 +66,7 @@ impl KeepArgs {
 
 /// Why there is no backup.
 pub(super) struct NotKept {
-    pub(super) error: BackupError,
+    pub(super) error: Box<BackupError>,
     /// What to do about it.
     pub(super) advice: String,
 }
@@ -78,7 +78,10 @@ impl From<BackupError> for NotKept {
         } else {
             error.advice()
         };
-        Self { error, advice }
+        Self {
+            error: Box::new(error),
+            advice,
+        }
     }
 }
 
