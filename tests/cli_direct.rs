@@ -9,7 +9,9 @@
 mod cli_common;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use cli_common::{Ran, TestLab, schema};
 use cxfw::identity::Psid;
@@ -17,6 +19,7 @@ use cxfw::lab::Lab;
 use cxfw::lab::build::build_image;
 use cxfw::lab::host::{CardSpec, HostSpec};
 use cxfw::version::FwVersion;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Bytes of code in the images here.
@@ -497,6 +500,33 @@ fn power_lost_in_the_middle_leaves_the_old_firmware_and_words_about_it() {
     assert!(state.contains("the card still boots 2.36.5150"), "{state}");
     let advice = card["advice"].as_str().unwrap();
     assert!(advice.contains("fell off the bus"), "{advice}");
+    assert_eq!(lab.restart(CX3), "2.36.5150");
+    assert_eq!(lab.update(CX3, &[], 0)["result"], "burned");
+    assert_eq!(lab.restart(CX3), "2.42.5000");
+}
+
+#[test]
+fn ctrl_c_stops_a_direct_burn_and_the_card_boots_its_old_firmware() {
+    let lab = small();
+    let args = ["--no-backup", "--yes", "--progress", "json", "-d", CX3];
+    let mut child = lab
+        .command(&[&["update"], &args[..]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"phase\":\"write\"") {
+        line.clear();
+        assert!(told.read_line(&mut line).unwrap() > 0, "no write begun");
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("the card still boots 2.36.5150"), "{rest}");
+    lab.assert_well_behaved();
     assert_eq!(lab.restart(CX3), "2.36.5150");
     assert_eq!(lab.update(CX3, &[], 0)["result"], "burned");
     assert_eq!(lab.restart(CX3), "2.42.5000");

@@ -5,17 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
-use std::time::Duration;
 
-use cxfw::card;
-use cxfw::flash::direct::{self, BurnOptions, Through};
-use cxfw::flash::{Cancel, CardLock};
 use cxfw::image::{self, ImageInfo};
 use cxfw::lab::Lab;
 use cxfw::lab::build::{ImageSpec, build_image};
 use cxfw::lab::chip::{Chip, Violations};
 use cxfw::lab::host::HostSpec;
-use cxfw::pci;
 use cxfw::version::{Date, FwVersion};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -244,19 +239,24 @@ impl Bench {
         ran.stdout
     }
 
-    /// Burns the image in `file` directly, past the firmware's update.
-    pub fn burn_directly(&self, file: &Path, through: Through) {
-        let roots = self.lab.roots();
-        let cards = pci::enumerate(&roots).unwrap();
-        let card = card::survey(&cards, &*self.lab.config_source(), &roots).remove(0);
-        let lock = CardLock::take(&roots, &self.address, Duration::ZERO).unwrap();
-        let options = BurnOptions {
-            through,
-            ..BurnOptions::under(&lock)
-        };
-        let image = std::fs::read(file).unwrap();
-        let device = card.device.unwrap();
-        direct::burn(&device, &image, &options, &Cancel::new(), &mut |_| ()).unwrap();
+    /// Burns the image in `file` by writing the flash, past the firmware's update.
+    pub fn burn_directly(&self, file: &Path) {
+        let image = file.to_str().unwrap();
+        let ran = self.cxfw(&[
+            "update",
+            "-d",
+            &self.address,
+            "--image",
+            image,
+            "--method",
+            "direct",
+            "--no-backup",
+            "--yes",
+            "--format",
+            "json",
+        ]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.json()["cards"][0]["method"], "direct");
         self.assert_well_behaved();
     }
 
