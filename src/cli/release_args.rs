@@ -28,7 +28,7 @@ pub struct ReleaseArgs {
     #[arg(long, help_heading = HEADING, value_name = "URL-or-FILE")]
     pub index: Vec<String>,
 
-    /// Another server that speaks as the vendor's service does
+    /// Another server that speaks as the vendor's service does [default: https://www.mellanox.com]
     #[arg(long, help_heading = HEADING, value_name = "URL", requires = "online")]
     pub server_url: Option<String>,
 

@@ -381,10 +381,11 @@ impl Run<'_> {
     }
 
     /// What failed or was refused, on stderr. That there is no image is told once for all cards
-    /// where it is so for all.
+    /// where it is so for all, that a source gave no answer once for the source.
     pub(super) fn tell(&self, index: usize, outcome: &Outcome) {
         let CardView { card, decision, .. } = &self.views[index];
-        if self.unmatched.is_none() || !has_no_image(decision) {
+        let of_source = matches!(decision.reason, Reason::SourceFailed { .. });
+        if !of_source && (self.unmatched.is_none() || !has_no_image(decision)) {
             super::tell_outcome(self.settings, &card.device, outcome);
         }
     }

@@ -366,7 +366,9 @@ impl Reason {
             Self::NoSource => "give --image FILE, --image-dir DIR, --online or --index URL-or-FILE",
             Self::NoImage {
                 branch: Some(_), ..
-            } => "leave --branch out, or give a source that holds this line",
+            } => {
+                "leave --branch out (or the line in the configuration), or give a source that holds it"
+            }
             Self::NoImage { .. } => "give a bundle that holds an image for this PSID",
             Self::OemNoImage { brand, .. } => {
                 return Some(format!(

@@ -8,6 +8,7 @@
 #[path = "../cli_common/mod.rs"]
 mod cli_common;
 mod faults;
+mod index_faults;
 mod interrupt;
 mod options;
 #[path = "../release/server/mod.rs"]

@@ -106,7 +106,7 @@ impl DownloadError {
             Self::Content { .. } => Some("nothing was kept of it; ask who runs the source"),
             Self::NoSpace { .. } => Some("make room, or name another folder"),
             Self::Busy { .. } => Some("wait for it, or end it"),
-            Self::Io { .. } => None,
+            Self::Io { .. } => Some("check the folder, its permissions and its file system"),
         }
     }
 

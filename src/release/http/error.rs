@@ -254,7 +254,16 @@ impl HttpError {
             }
             Self::BadProxy { .. } => "write it as http://host:port",
             Self::BadCaFile { .. } => "name a file of PEM certificates",
-            _ => return None,
+            Self::Status { status, .. } => match status.as_u16() {
+                404 | 410 => "check the address: the server is there, but has no such file",
+                500..=599 => "try again later, or ask who runs the server",
+                _ => "ask who runs the server",
+            },
+            Self::Redirect { .. } | Self::TooLarge { .. } | Self::Protocol { .. } => {
+                "check the address; otherwise ask who runs the server, or a proxy in between"
+            }
+            Self::BadUrl { .. } => "write it as https://HOST/PATH",
+            Self::Setup { .. } => return None,
         })
     }
 

@@ -138,7 +138,8 @@ impl IndexError {
             Self::Replayed { .. } | Self::SerialReused { .. } => {
                 "somebody may be holding back newer firmware; if the mirror was set back on purpose, sign it with a higher --serial"
             }
-            Self::Io { .. } | Self::TooLarge { .. } => return None,
+            Self::Io { .. } => "name the index.xml or its folder; `cxfw mirror DIR` makes one",
+            Self::TooLarge { .. } => "no index is that large: check what was named",
         })
     }
 }

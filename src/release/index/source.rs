@@ -123,6 +123,11 @@ impl IndexSource {
             IndexPlace::Remote(url) => self.remote(url, connector.client()?)?,
         };
         let place = self.place.shown();
+        // Neither digest nor signature would say what it is.
+        if let Some(page) = content::web_page(&files.index) {
+            let page = page.title;
+            return Err(IndexError::WebPage { place, page });
+        }
         let found = Digest::of(&files.index);
         let signed_by = if self.keys.is_empty() {
             None
@@ -286,12 +291,6 @@ fn check_digest(place: &str, files: &Files, found: Digest) -> Result<(), IndexEr
 }
 
 fn read_document(place: &str, bytes: &[u8]) -> Result<Document, IndexError> {
-    if let Some(page) = content::web_page(bytes) {
-        return Err(IndexError::WebPage {
-            place: place.to_owned(),
-            page: page.title,
-        });
-    }
     read::read(bytes).map_err(|fault| IndexError::Broken {
         place: place.to_owned(),
         line: fault.line,

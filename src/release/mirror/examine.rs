@@ -75,25 +75,23 @@ pub fn examine(
     Some(Examination { sha256, rows })
 }
 
-/// What `make` makes of every firmware image of the bundle, in their order. The bundle is inflated
+/// What `make` makes of every firmware image of the bundle that is for everybody, in their order. The bundle is inflated
 /// once; only when that ends early, each image that was not seen is taken out by itself, so that a
 /// damaged one hides no other.
 fn each(
     bundle: &Bundle,
     make: impl Fn(&Entry, &[u8]) -> Result<Row, String>,
 ) -> Vec<Result<Row, String>> {
+    let entries = bundle.entries();
+    let offered = |entry: &Entry| entry.other.is_none() && entry.is_for_everybody(entries);
     let mut made = BTreeMap::new();
     let whole = bundle.read_each(|entry, bytes| {
-        if entry.other.is_none() {
+        if offered(entry) {
             made.insert(entry.index, make(entry, bytes));
         }
     });
     if whole.is_err() {
-        let firmware = bundle
-            .entries()
-            .iter()
-            .filter(|entry| entry.other.is_none());
-        for entry in firmware {
+        for entry in entries.iter().filter(|entry| offered(entry)) {
             made.entry(entry.index).or_insert_with(|| {
                 let bytes = bundle.read(entry.index);
                 make(entry, &bytes.map_err(|error| error.fault.to_string())?)
