@@ -101,6 +101,63 @@ fn a_pipe_serves_as_a_file() {
 }
 
 #[test]
+fn a_damaged_image_from_a_pipe_shows_the_lines_a_file_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = old_lx_image(BOARD);
+    // A byte of the image info section, which every query reads.
+    let psid = bytes
+        .windows(BOARD.len())
+        .position(|at| at == BOARD.as_bytes());
+    bytes[psid.unwrap()] ^= 1;
+    let file = put(folder.path(), "fw.bin", &bytes);
+    let of_file = run(&["verify", &file]);
+    let piped = run_with_input(&["verify", "-"], &bytes);
+    assert_eq!((of_file.code, piped.code), (Some(1), Some(1)), "{piped:?}");
+    let lines = of_file.stdout.replace(&file, "standard input");
+    assert_eq!(piped.stdout, lines);
+    assert!(
+        piped.stdout.contains("wrong CRC in IMAGE_INFO"),
+        "{piped:?}"
+    );
+    let piped = run_with_input(&["verify", "-", "--format", "json"], &bytes);
+    assert_eq!(
+        document(&piped, "verify.json")["files"][0]["file"],
+        "standard input"
+    );
+}
+
+#[test]
+fn a_damaged_file_in_a_folder_is_named_and_the_others_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), "a.bin", &old_lx_image(BOARD));
+    put(folder.path(), "b.mfa", b"MFAR but not an archive at all");
+    let mut cut = package(BOARD);
+    cut.truncate(cut.len() / 2);
+    put(folder.path(), "c.mfa2", &cut);
+    put(folder.path(), "d.mfa2", &package(BOARD));
+    put(folder.path(), "notes.txt", b"of the last release");
+    let path = folder.path().to_str().unwrap();
+    let ran = run(&["list", path]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let listed = |name: &str| ran.stdout.contains(&format!("{name}:\n"));
+    assert!(listed("a.bin") && listed("d.mfa2"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("b.mfa: ") && ran.stderr.contains("c.mfa2: "),
+        "{ran:?}"
+    );
+    assert_eq!(ran.stderr.matches("error: ").count(), 2, "{ran:?}");
+
+    let ran = run(&["list", path, "--format", "json"]);
+    let listed = document(&ran, "list.json");
+    assert_eq!(listed["errors"].as_array().unwrap().len(), 2, "{listed}");
+    assert_eq!(
+        listed["files"][0]["entries"].as_array().unwrap().len(),
+        2,
+        "{listed}"
+    );
+}
+
+#[test]
 fn verify_shows_every_image_of_every_file_and_fails_if_any_of_them_does() {
     let folder = tempfile::tempdir().unwrap();
     let good = put(folder.path(), "good.mfa2", &package(BOARD));

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 
@@ -16,20 +17,27 @@ pub const DASH: &str = "-";
 /// What messages and results call it.
 pub const NAME: &str = "standard input";
 
-/// All of standard input: the file it comes from, or a copy of what came through the pipe.
+/// What came through the pipe, for whoever asks again.
+static KEPT: OnceLock<File> = OnceLock::new();
+
+/// All of standard input: the file it comes from, or a copy of what came through the pipe, the same
+/// however often it is asked for.
 ///
 /// # Errors
 /// It is a terminal, cannot be read, or brings more than [`limits::STREAM`].
 pub fn file() -> Result<File, CliError> {
-    let input = io::stdin();
-    if input.is_terminal() {
-        return Err(CliError::NothingOnInput);
-    }
     let failed = |source| CliError::File {
         action: "read",
         path: PathBuf::from(NAME),
         source,
     };
+    if let Some(kept) = KEPT.get() {
+        return kept.try_clone().map_err(failed);
+    }
+    let input = io::stdin();
+    if input.is_terminal() {
+        return Err(CliError::NothingOnInput);
+    }
     let owned = input.as_fd().try_clone_to_owned().map_err(failed)?;
     let mut file = File::from(owned);
     let whole = file.metadata().is_ok_and(|metadata| metadata.is_file())
@@ -47,7 +55,7 @@ pub fn file() -> Result<File, CliError> {
     let copied = io::copy(&mut limited, &mut copy).map_err(failed)?;
     match limits::STREAM.check(copied) {
         Ok(0) => Err(BundleError::new(Path::new(NAME), Fault::Empty).into()),
-        Ok(_) => Ok(copy),
+        Ok(_) => KEPT.get_or_init(|| copy).try_clone().map_err(failed),
         Err(fault) => Err(BundleError::new(Path::new(NAME), fault).into()),
     }
 }

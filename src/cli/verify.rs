@@ -60,7 +60,12 @@ impl VerifyArgs {
 
 /// Checks the container and every image in it.
 fn check(path: &Path, waiting: &Waiting) -> (VerifiedFile, Vec<CliError>) {
-    let mut file = VerifiedFile::new(path);
+    let name = if is_piped(path) {
+        Path::new(standard_input::NAME)
+    } else {
+        path
+    };
+    let mut file = VerifiedFile::new(name);
     let options = Options {
         members: Members::All,
         ..Options::default()
@@ -92,13 +97,22 @@ fn check(path: &Path, waiting: &Waiting) -> (VerifiedFile, Vec<CliError>) {
 /// A bare image that is too damaged to be a bundle: its lines say where.
 fn damaged_image(path: &Path, error: &CliError) -> Option<Verification> {
     match error {
-        CliError::Bundle(error) if matches!(error.fault, Fault::Image(_)) => {
-            let is_file = path.as_os_str() != standard_input::DASH && error.member.is_none();
-            let bare = is_file.then(|| Content::open(path).ok())??;
-            Some(image::verify(bare.as_slice()))
+        CliError::Bundle(error)
+            if matches!(error.fault, Fault::Image(_)) && error.member.is_none() =>
+        {
+            let bare = if is_piped(path) {
+                Content::of_file(&standard_input::file().ok()?)
+            } else {
+                Content::open(path)
+            };
+            Some(image::verify(bare.ok()?.as_slice()))
         }
         _ => None,
     }
+}
+
+fn is_piped(path: &Path) -> bool {
+    path.as_os_str() == standard_input::DASH
 }
 
 /// One pass over the container makes its checks and those of its images. Returns what is wrong
