@@ -1,13 +1,15 @@
 //! XZ streams inside containers (bundles 0.5): inflated forwards, a piece at a time, with bounded
 //! memory, and checked to the end.
 
+mod check;
 pub mod index;
 
-use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
+use liblzma::stream::{Action, Error, IGNORE_CHECK, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
 use super::error::Fault;
 use super::limits;
 use super::meter::Meter;
+use check::BlockChecks;
 use index::Block;
 
 /// What the decoder needs beside its dictionary, generously: tables and block headers.
@@ -28,6 +30,8 @@ pub struct Inflater<'a> {
     /// stream header and some of the blocks.
     input: [&'a [u8]; 2],
     ended: bool,
+    /// The checks that the decoder leaves out.
+    checks: Option<BlockChecks>,
     meter: Meter,
 }
 
@@ -47,7 +51,9 @@ impl<'a> Inflater<'a> {
     /// # Errors
     /// [`Fault::Decompression`] when the decoder cannot be made.
     pub fn new(section: &'static str, input: &'a [u8]) -> Result<Self, Fault> {
-        Self::over(section, [&[], input])
+        let blocks = index::blocks(section, input).ok();
+        let checks = blocks.and_then(|blocks| BlockChecks::new(input, &blocks));
+        Self::over(section, [&[], input], checks)
     }
 
     /// Starts in the middle: reads `blocks` of the stream in `stream`, which follow each other.
@@ -64,18 +70,28 @@ impl<'a> Inflater<'a> {
         let end = blocks.last().map_or(0, |block| block.stored.end);
         let header = stream.get(..index::STREAM_HEADER).unwrap_or_default();
         let body = stream.get(start..end).unwrap_or_default();
-        Self::over(section, [header, body])
+        Self::over(section, [header, body], BlockChecks::new(stream, blocks))
     }
 
-    fn over(section: &'static str, input: [&'a [u8]; 2]) -> Result<Self, Fault> {
+    fn over(
+        section: &'static str,
+        input: [&'a [u8]; 2],
+        checks: Option<BlockChecks>,
+    ) -> Result<Self, Fault> {
         let memory = limits::DICTIONARY.allowed + DECODER_OVERHEAD;
-        let decoder = Stream::new_stream_decoder(memory, TELL_UNSUPPORTED_CHECK)
+        let flags = if checks.is_some() {
+            IGNORE_CHECK
+        } else {
+            TELL_UNSUPPORTED_CHECK
+        };
+        let decoder = Stream::new_stream_decoder(memory, flags)
             .map_err(|error| failed(section, reason(error)))?;
         Ok(Self {
             section,
             decoder,
             input,
             ended: false,
+            checks,
             meter: Meter::default(),
         })
     }
@@ -113,10 +129,19 @@ impl<'a> Inflater<'a> {
             let got = self.decoder.total_out() - before.1;
             if got > 0 {
                 self.meter.advance(got);
-                return Ok(usize::try_from(got).unwrap_or(usize::MAX));
+                let got = usize::try_from(got).unwrap_or(usize::MAX);
+                self.check(out.get(..got).unwrap_or_default())?;
+                return Ok(got);
             }
         }
         Ok(0)
+    }
+
+    fn check(&mut self, plain: &[u8]) -> Result<(), Fault> {
+        match self.checks.as_mut().map(|checks| checks.update(plain)) {
+            None | Some(Ok(())) => Ok(()),
+            Some(Err(check::WrongCrc)) => Err(self.failed(reason(Error::Data))),
+        }
     }
 
     /// Fills all of `out`.
@@ -337,6 +362,26 @@ mod tests {
                 .finish(5)
                 .unwrap_err();
             assert_eq!(fault.class(), "decompression", "{tail:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_check_of_any_block_is_found_by_who_reads_to_its_end() {
+        let packed = index::tests::stream_of_blocks(&[&[1; 1000], &[2; 500]]);
+        let blocks = index::blocks("DATA", &packed).unwrap();
+        let read = |packed: &[u8], count| {
+            let mut inflater = Inflater::new("DATA", packed)?;
+            assert!(inflater.checks.is_some());
+            inflater.read_vec(count)
+        };
+        assert_eq!(read(&packed, 1500).unwrap().len(), 1500);
+        for block in &blocks {
+            let mut damaged = packed.clone();
+            damaged[block.stored.end - 1] ^= 1;
+            let fault = read(&damaged, 1500).unwrap_err();
+            assert!(fault.to_string().contains("damaged"), "{fault}");
+            let before = read(&damaged, block.plain.end.saturating_sub(1));
+            assert!(before.is_ok(), "{block:?}");
         }
     }
 
