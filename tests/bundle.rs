@@ -476,7 +476,7 @@ fn images_joined_of_pieces_are_read_in_a_pass_or_two_however_many_they_are() {
 fn an_archive_larger_than_what_is_kept_of_it_takes_a_second_pass() {
     let files = Files::new();
     const OWN: u32 = 24 << 20;
-    const COUNT: u32 = 6;
+    const COUNT: u32 = 3;
     const ROM: u32 = 64;
     let size = COUNT * OWN + ROM;
     let own = (0..COUNT).map(|n| (1, n * OWN, OWN));

@@ -114,7 +114,7 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
     use liblzma::stream::{Action, Check, Stream};
 
