@@ -10,6 +10,7 @@
 )]
 
 pub mod schema;
+pub mod witness;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,19 +1,21 @@
 //! A lab of one card with small images, which is put back into its first state before every run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cxfw::card::{self, Card};
 use cxfw::image;
 use cxfw::lab::Lab;
 use cxfw::lab::build::{ImageSpec, Slot, build_image, flash_contents};
-use cxfw::lab::chip::{Boot, BootRule, Chip, Running};
+use cxfw::lab::chip::{Boot, BootRule, Chip, Running, Violations};
 use cxfw::lab::host::{CardSpec, HostSpec};
 use cxfw::pci::{self, ConfigSource};
 use cxfw::version::FwVersion;
 use tempfile::TempDir;
 
 use super::path::BurnPath;
+use super::run::Failure;
+use super::state::Slots;
 
 /// A generation of cards.
 #[derive(Debug)]
@@ -26,11 +28,18 @@ pub struct Generation {
     pub paths: &'static [BurnPath],
 }
 
+/// The generation whose card in the default host is `card`.
+pub fn generation(card: &str) -> &'static Generation {
+    let mut all = GENERATIONS.iter();
+    all.find(|generation| generation.card == card).unwrap()
+}
+
 /// Firmware that takes images and gives its flash away.
 const EVERY_PATH: &[BurnPath] = &[
     BurnPath::Component,
     BurnPath::Gateway,
     BurnPath::FlashRegisters,
+    BurnPath::Restore,
 ];
 
 /// The generations of the matrix.
@@ -38,7 +47,7 @@ pub const GENERATIONS: &[Generation] = &[
     Generation {
         name: "ConnectX-3 (FS2)",
         card: "cx3-10g",
-        paths: &[BurnPath::Gateway],
+        paths: &[BurnPath::Gateway, BurnPath::Restore],
     },
     Generation {
         name: "ConnectX-4 Lx (FS3)",
@@ -62,7 +71,7 @@ const FLASH: u32 = 0x20_0000;
 /// log2 of the slot size of FS3 and FS4: half the flash.
 const SLOT_LOG2: u8 = 20;
 /// Bytes of code in an image.
-const CODE: u64 = 0x1000;
+const CODE: u64 = 0x800;
 
 /// What a card is and has whatever it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +92,8 @@ pub struct Bench {
     source: Arc<dyn ConfigSource>,
     factory: Vec<u8>,
     kept: Kept,
-    _dir: TempDir,
+    slots: Slots,
+    dir: TempDir,
 }
 
 impl Bench {
@@ -97,14 +107,16 @@ impl Bench {
         let chip = lab.chip(&card.name).unwrap();
         leave_old_image(chip, &card, slot);
         let running = running(chip);
+        let factory = chip.read_flash(0, FLASH).unwrap();
         let mut bench = Self {
             cards: pci::enumerate(&lab.roots()).unwrap(),
             source: lab.config_source(),
-            factory: chip.read_flash(0, FLASH).unwrap(),
             kept: Kept::default(),
+            slots: slots(&card, &factory),
+            factory,
             card,
             lab,
-            _dir: dir,
+            dir,
         };
         bench.kept = Kept::of(&running, bench.device_data());
         bench
@@ -116,6 +128,72 @@ impl Bench {
 
     pub fn roots(&self) -> cxfw::sys::Roots {
         self.lab.roots()
+    }
+
+    /// The lab's folder.
+    pub fn lab_dir(&self) -> &Path {
+        self.lab.dir()
+    }
+
+    /// The card's name in the lab.
+    pub fn card_name(&self) -> &str {
+        &self.card.name
+    }
+
+    /// The file of the chip's volatile state.
+    pub fn cells(&self) -> PathBuf {
+        let cards = self.lab.dir().join("cards");
+        cards.join(&self.card.name).join("chip.bin")
+    }
+
+    pub fn config_source(&self) -> Arc<dyn ConfigSource> {
+        Arc::clone(&self.source)
+    }
+
+    /// The card's address as administrators type it (`03:00.0`).
+    pub fn address(&self) -> String {
+        let address = self.card.address.to_string();
+        address.trim_start_matches("0000:").to_owned()
+    }
+
+    pub fn psid(&self) -> &str {
+        self.card.psid.as_str()
+    }
+
+    pub fn boots_first_pattern(&self) -> bool {
+        self.card.boot_rule == BootRule::FirstPattern
+    }
+
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// A path beside the lab.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The flash, seen past every lock.
+    pub fn flash(&self) -> Vec<u8> {
+        self.chip().read_flash(0, FLASH).unwrap()
+    }
+
+    /// The card powered on with this flash, nothing counted yet.
+    pub fn put_back(&self, flash: &[u8]) {
+        let chip = self.chip();
+        chip.write_flash(0, flash).unwrap();
+        chip.boot().unwrap();
+        chip.reset_counters().unwrap();
+    }
+
+    /// Nothing was done to the card that no tool may do.
+    pub fn well_behaved(&self) -> Result<(), Failure> {
+        let violations = self.chip().violations();
+        if violations == Violations::default() {
+            Ok(())
+        } else {
+            Err(Failure::Violation(format!("{violations:?}")))
+        }
     }
 
     /// The card as it left the factory, powered on.
@@ -139,6 +217,17 @@ impl Bench {
     /// The `number`-th image, as the vendor publishes it.
     pub fn image(&self, number: u16) -> Vec<u8> {
         build_image(&image_spec(&self.card, self.version(number))).unwrap()
+    }
+
+    /// What `path` burns to have the `number`-th image run.
+    pub fn file(&self, path: BurnPath, number: u16) -> Vec<u8> {
+        if path != BurnPath::Restore {
+            return self.image(number);
+        }
+        let mut spec = self.card.image_spec().unwrap();
+        spec.version = self.version(number);
+        let backup = flash_contents(&spec, FLASH.into(), Slot::First).unwrap();
+        backup.to_bytes()
     }
 
     /// Reads the card as cxfw does.
@@ -240,6 +329,7 @@ fn host(name: &str, rule: BootRule, slot: Slot) -> HostSpec {
         card.recovery = false;
         card.boot_rule = rule;
         card.firmware.code_size = CODE;
+        card.firmware.roms.clear();
         card.firmware.version.subminor = 1000;
         card.flash.size = FLASH;
         card.flash.slot = slot;
@@ -248,6 +338,27 @@ fn host(name: &str, rule: BootRule, slot: Slot) -> HostSpec {
         }
     }
     host
+}
+
+/// Where this card's images lie.
+fn slots(card: &CardSpec, factory: &[u8]) -> Slots {
+    let format = card.model().unwrap().format;
+    let layout = image::flash_layout(&factory, format).unwrap();
+    let size = 1usize << layout.slot_log2.unwrap();
+    let device = layout.sections.iter().filter(|one| one.device_data);
+    let owned: Vec<usize> = device
+        .map(|section| section.physical)
+        .chain(layout.dtoc)
+        .map(|at| usize::try_from(at).unwrap())
+        .collect();
+    let range = |start: usize| {
+        let above = owned.iter().copied().filter(|&at| at >= start);
+        (start, above.chain([start + size]).min().unwrap())
+    };
+    Slots {
+        format,
+        ranges: [range(0), range(size)],
+    }
 }
 
 /// The image of a board as it is published, without the card's own data.

@@ -46,9 +46,9 @@ pub enum Extent {
 }
 
 /// Config cycles cut at in a full cell.
-const CYCLES: u32 = 400;
+const CYCLES: u32 = 200;
 /// Pairs of cuts in a full cell.
-const PAIRS: u32 = 200;
+const PAIRS: u32 = 100;
 
 impl Extent {
     pub fn from_environment() -> Self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cxfw::card::Card;
 use cxfw::flash::component::{self, Pacing};
-use cxfw::flash::direct::{self, Through};
+use cxfw::flash::direct::{self, OtherCard, Through};
 use cxfw::flash::lock::CardLock;
 use cxfw::flash::{Boots, Cancel};
 use cxfw::sys::Roots;
@@ -18,6 +18,8 @@ pub enum BurnPath {
     Gateway,
     /// Through the running firmware's flash registers.
     FlashRegisters,
+    /// A backup put back, through the flash gateway.
+    Restore,
 }
 
 /// A burn that did not end well.
@@ -35,11 +37,12 @@ impl BurnPath {
             Self::Component => "component",
             Self::Gateway => "direct, gateway",
             Self::FlashRegisters => "direct, MFBA",
+            Self::Restore => "restore",
         }
     }
 
-    /// Burns `image` on a card that was just read.
-    pub fn burn(self, card: &Card, roots: &Roots, image: &[u8]) -> Result<(), Stopped> {
+    /// Burns `file`, an image or for a restore a backup, on a card that was just read.
+    pub fn burn(self, card: &Card, roots: &Roots, file: &[u8]) -> Result<(), Stopped> {
         let lock = CardLock::take(roots, "matrix", Duration::from_secs(10)).unwrap();
         let device = card.device.as_ref().unwrap();
         let cancel = Cancel::new();
@@ -47,22 +50,26 @@ impl BurnPath {
             Self::Component => {
                 let mut options = component::BurnOptions::under(&lock);
                 options.pacing = hurried();
-                component::burn(device, image, &options, &cancel, &mut |_| ())
+                component::burn(device, file, &options, &cancel, &mut |_| ())
                     .map(|_| ())
                     .map_err(|error| Stopped {
                         boots: error.boots,
                         message: format!("{error}; {}", error.state()),
                     })
             }
-            Self::Gateway | Self::FlashRegisters => {
+            Self::Gateway | Self::FlashRegisters | Self::Restore => {
                 let mut options = direct::BurnOptions::under(&lock);
                 options.through = self.through();
-                direct::burn(device, image, &options, &cancel, &mut |_| ())
-                    .map(|_| ())
-                    .map_err(|error| Stopped {
-                        boots: error.boots,
-                        message: format!("{error}; {}", error.state()),
-                    })
+                let burned = if self == Self::Restore {
+                    let backup = (file, OtherCard::Refuse);
+                    direct::restore(device, backup, &options, &cancel, &mut |_| ())
+                } else {
+                    direct::burn(device, file, &options, &cancel, &mut |_| ())
+                };
+                burned.map(|_| ()).map_err(|error| Stopped {
+                    boots: error.boots,
+                    message: format!("{error}; {}", error.state()),
+                })
             }
         }
     }
@@ -70,7 +77,7 @@ impl BurnPath {
     const fn through(self) -> Through {
         match self {
             Self::FlashRegisters => Through::Firmware,
-            Self::Component | Self::Gateway => Through::Gateway,
+            Self::Component | Self::Gateway | Self::Restore => Through::Gateway,
         }
     }
 }

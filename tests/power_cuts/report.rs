@@ -1,4 +1,4 @@
-//! The matrix as a table.
+//! The matrix as tables in a document, and what a document must hold.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,8 +9,29 @@ use cxfw::lab::chip::BootRule;
 use super::Cell;
 use super::run::{Failure, Tally};
 
-const BEGIN: &str = "<!-- matrix -->";
-const END: &str = "<!-- end of matrix -->";
+/// cxfw's own table in the document.
+pub const MATRIX: Marks = Marks {
+    begin: "<!-- matrix -->",
+    end: "<!-- end of matrix -->",
+};
+
+/// What stands between two lines of a document is written by a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Marks {
+    pub begin: &'static str,
+    pub end: &'static str,
+}
+
+impl Marks {
+    /// Puts `table` into the document.
+    pub fn write(self, path: &Path, table: &str) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = text.split_once(self.begin).expect("the first mark");
+        let (_, after) = rest.split_once(self.end).expect("the last mark");
+        let new = format!("{before}{}\n{table}{}{after}", self.begin, self.end);
+        std::fs::write(path, new).unwrap();
+    }
+}
 
 /// A cell and what became of it.
 #[derive(Debug)]
@@ -19,82 +40,116 @@ pub struct Row {
     pub tally: Tally,
 }
 
-impl Row {
-    fn count(&self, kind: impl Fn(&Failure) -> bool) -> usize {
-        let failures = self.tally.failures.iter();
-        failures.filter(|(_, failure)| kind(failure)).count()
-    }
+/// A column of failures: its name, and which belong in it.
+type Kind = (&'static str, fn(&Failure) -> bool);
 
+/// Kinds of failures, as columns.
+const FAILURES: [Kind; 8] = [
+    ("does not boot", |failure| matches!(failure, Failure::Dead)),
+    ("is another card", |failure| {
+        matches!(failure, Failure::Lost(_))
+    }),
+    ("not read by cxfw", |failure| {
+        matches!(failure, Failure::NotQueried(_))
+    }),
+    ("takes no update", |failure| {
+        matches!(failure, Failure::NotUpdated(_))
+    }),
+    ("cxfw said untrue", |failure| {
+        matches!(failure, Failure::Untrue(_))
+    }),
+    ("violations", |failure| {
+        matches!(failure, Failure::Violation(_))
+    }),
+    ("not read by mstflint", |failure| {
+        matches!(failure, Failure::WitnessQuery(_))
+    }),
+    ("not burned by mstflint", |failure| {
+        matches!(failure, Failure::WitnessBurn(_))
+    }),
+];
+
+/// Columns that count what was done.
+const COUNTS: [&str; 5] = [
+    "cuts",
+    "boots old",
+    "boots new",
+    "read by mstflint",
+    "burned by mstflint",
+];
+
+impl Row {
     /// Each failure with its place in the matrix.
     pub fn failures(&self) -> impl Iterator<Item = String> {
-        let Cell {
-            generation,
-            path,
-            rule,
-            slot,
-        } = self.cell;
-        self.tally.failures.iter().map(move |(cuts, failure)| {
-            format!(
-                "{}, {}, {rule:?}, image in the {slot:?} slot, cut at {cuts}: {failure:?}",
-                generation.name,
-                path.name()
-            )
-        })
+        let place = place(self.cell);
+        self.tally
+            .failures
+            .iter()
+            .map(move |(cuts, failure)| format!("{place} cut at {cuts}: {failure:?}"))
     }
-}
 
-/// The table in Markdown.
-pub fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| card | burn | boot rule | image in | cuts | boots old | boots new | dead | changed | \
-         not queried | not updated | untrue word | violations |\n\
-         |---|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
-    for row in rows {
-        let Cell {
-            generation,
-            path,
-            rule,
-            slot,
-        } = row.cell;
-        let rule = match rule {
-            BootRule::LowestGood => "lowest good image",
-            BootRule::FirstPattern => "first start pattern",
-        };
-        let slot = match slot {
-            Slot::First => "first slot",
-            Slot::Second => "second slot",
-        };
-        let tally = &row.tally;
-        let counts = [
-            row.count(|failure| matches!(failure, Failure::Dead)),
-            row.count(|failure| matches!(failure, Failure::Lost(_))),
-            row.count(|failure| matches!(failure, Failure::NotQueried(_))),
-            row.count(|failure| matches!(failure, Failure::NotUpdated(_))),
-            row.count(|failure| matches!(failure, Failure::Untrue(_))),
-            row.count(|failure| matches!(failure, Failure::Violation(_))),
-        ];
-        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
-        writeln!(
-            text,
-            "| {} | {} | {rule} | {slot} | {} | {} | {} | {} |",
-            generation.name,
-            path.name(),
+    fn counts(&self) -> Vec<u32> {
+        let tally = &self.tally;
+        let failed = FAILURES.map(|(_, is_this)| {
+            let failures = tally.failures.iter();
+            let count = failures.filter(|(_, failure)| is_this(failure)).count();
+            u32::try_from(count).unwrap()
+        });
+        let done = [
             tally.runs - tally.no_cut,
             tally.old,
             tally.new,
-            counts.join(" | ")
-        )
-        .unwrap();
+            tally.shown.queried,
+            tally.shown.burned,
+        ];
+        [done.as_slice(), &failed].concat()
     }
-    text
 }
 
-/// Puts the table into a document, between its marks.
-pub fn write(path: &Path, rows: &[Row]) {
-    let text = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).expect("the document has the marks");
-    let (_, after) = rest.split_once(END).expect("the document has both marks");
-    let new = format!("{before}{BEGIN}\n{}{END}{after}", table(rows));
-    std::fs::write(path, new).unwrap();
+/// The first columns of a cell's row.
+fn place(cell: Cell) -> String {
+    let rule = match cell.rule {
+        BootRule::LowestGood => "lowest good image",
+        BootRule::FirstPattern => "first start pattern",
+    };
+    let slot = match cell.slot {
+        Slot::First => "first slot",
+        Slot::Second => "second slot",
+    };
+    let (card, path) = (cell.generation.name, cell.path.name());
+    format!("| {card} | {path} | {rule} | {slot} |")
+}
+
+/// Names of the columns.
+fn heading() -> String {
+    let counted = COUNTS.into_iter().chain(FAILURES.map(|(name, _)| name));
+    let names: Vec<&str> = ["card", "burn", "boot rule", "image in"]
+        .into_iter()
+        .chain(counted)
+        .collect();
+    format!("| {} |", names.join(" | "))
+}
+
+/// The table in Markdown, with a last row of sums.
+pub fn table(rows: &[Row]) -> String {
+    let columns = COUNTS.len() + FAILURES.len();
+    let mut text = format!(
+        "{}\n|---|---|---|---|{}\n",
+        heading(),
+        "--:|".repeat(columns)
+    );
+    let mut sums = vec![0; columns];
+    let mut add = |place: &str, counts: &[u32]| {
+        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+        writeln!(text, "{place} {} |", counts.join(" | ")).unwrap();
+    };
+    for row in rows {
+        let counts = row.counts();
+        for (sum, count) in sums.iter_mut().zip(&counts) {
+            *sum += count;
+        }
+        add(&place(row.cell), &counts);
+    }
+    add("| all | | | |", &sums);
+    text
 }

@@ -1,13 +1,14 @@
 //! One run: burn, cut, power on again, look, burn again.
 
 use cxfw::flash::Boots;
+use cxfw::lab::chip::Boot;
 use cxfw::lab::chip::faults::{Accident, Fault};
-use cxfw::lab::chip::{Boot, Violations};
 use cxfw::version::FwVersion;
 
 use super::bench::{Bench, version_of};
 use super::cuts::{Cut, Size};
 use super::path::{BurnPath, Stopped};
+use super::witness::{Shown, Witness};
 
 /// What a cut card booted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,10 @@ pub enum Failure {
     Untrue(String),
     /// cxfw did what no tool may do.
     Violation(String),
+    /// mstflint does not read it.
+    WitnessQuery(String),
+    /// mstflint does not burn it.
+    WitnessBurn(String),
 }
 
 /// The runs of a cell, added up.
@@ -51,6 +56,8 @@ pub struct Tally {
     pub old: u32,
     pub new: u32,
     pub no_cut: u32,
+    /// What mstflint was shown.
+    pub shown: Shown,
     pub failures: Vec<(String, Failure)>,
 }
 
@@ -74,7 +81,7 @@ pub fn measure(bench: &Bench, path: BurnPath) -> Size {
     bench.restore();
     let card = bench.survey();
     bench.chip().reset_counters().unwrap();
-    if let Err(stopped) = path.burn(&card, &bench.roots(), &bench.image(1)) {
+    if let Err(stopped) = path.burn(&card, &bench.roots(), &bench.file(path, 1)) {
         panic!("{} without a cut: {}", path.name(), stopped.message);
     }
     let counters = bench.chip().counters();
@@ -86,7 +93,12 @@ pub fn measure(bench: &Bench, path: BurnPath) -> Size {
 }
 
 /// Burns image after image with power lost in each, then one without.
-pub fn run(bench: &Bench, path: BurnPath, cuts: &[Cut]) -> Result<End, Failure> {
+pub fn run(
+    bench: &Bench,
+    witness: Option<&Witness<'_>>,
+    path: BurnPath,
+    cuts: &[Cut],
+) -> Result<End, Failure> {
     bench.restore();
     let mut boots = bench.version(0);
     let mut end = End::NoCut;
@@ -98,14 +110,14 @@ pub fn run(bench: &Bench, path: BurnPath, cuts: &[Cut]) -> Result<End, Failure> 
         if struck {
             let booted = if now == new { Booted::New } else { Booted::Old };
             end = End::Cut(booted);
+            if let Some(witness) = witness {
+                witness.look(now)?;
+            }
         }
         boots = now;
     }
     whole_burn(bench, path, boots, number + 1)?;
-    let violations = bench.chip().violations();
-    if violations != Violations::default() {
-        return Err(Failure::Violation(format!("{violations:?}")));
-    }
+    bench.well_behaved()?;
     Ok(end)
 }
 
@@ -127,7 +139,7 @@ fn cut_burn(
         moment: cut.moment,
     };
     chip.arm(fault).unwrap();
-    let result = path.burn(&card, &bench.roots(), &bench.image(number));
+    let result = path.burn(&card, &bench.roots(), &bench.file(path, number));
     let struck = chip.status().unwrap().is_none();
     chip.clear_faults().unwrap();
     let boots = power_on(bench)?;
@@ -163,7 +175,7 @@ fn whole_burn(bench: &Bench, path: BurnPath, old: FwVersion, number: u16) -> Res
     if let Some(wrong) = bench.wrong_in(&card, old) {
         return Err(Failure::NotQueried(wrong));
     }
-    path.burn(&card, &bench.roots(), &bench.image(number))
+    path.burn(&card, &bench.roots(), &bench.file(path, number))
         .map_err(|stopped| Failure::NotUpdated(stopped.message))?;
     let boots = power_on(bench)?;
     if boots != bench.version(number) {
@@ -173,7 +185,7 @@ fn whole_burn(bench: &Bench, path: BurnPath, old: FwVersion, number: u16) -> Res
 }
 
 /// Power returns: what boots, on a card that must be the same as ever.
-fn power_on(bench: &Bench) -> Result<FwVersion, Failure> {
+pub fn power_on(bench: &Bench) -> Result<FwVersion, Failure> {
     match bench.chip().boot().unwrap() {
         Boot::Recovery => Err(Failure::Dead),
         Boot::Running(running) => match bench.lost(&running) {

@@ -1,10 +1,8 @@
 //! A lab of one running card, both programs on it, and what the chip counted.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Once;
 
 use cxfw::image::{self, ImageInfo};
 use cxfw::lab::Lab;
@@ -16,31 +14,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cli_common::Ran;
+pub use crate::cli_common::witness::{Way, tool, witness};
 
 /// Code in the images here, bytes: the witness burns some 5 KB a second.
 const CODE_SIZE: u64 = 0x2000;
-
-/// A way to a card, as mstflint names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Through the running firmware; the default.
-    Firmware,
-    /// Flash registers of the firmware.
-    Registers,
-    /// The flash gateway.
-    Gateway,
-}
-
-impl Way {
-    /// The options.
-    pub const fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::Firmware => &[],
-            Self::Registers => &["--no_fw_ctrl"],
-            Self::Gateway => &["-ocr"],
-        }
-    }
-}
 
 /// A card of the lab, and how mstflint gets at it.
 #[derive(Debug, Clone, Copy)]
@@ -77,42 +54,6 @@ pub const CONNECTX_6_DX: Subject = Subject {
     ways: &[Way::Firmware],
     flash_is_closed: true,
 };
-
-/// Whether the witness can look at files. Says so once if not.
-pub fn tool() -> bool {
-    static TOLD: Once = Once::new();
-    let installed = Command::new("mstflint").arg("-v").output().is_ok();
-    granted(&TOLD, (!installed).then_some("no mstflint"))
-}
-
-/// Whether the witness can be let at the cards of a lab. Says so once if not.
-pub fn witness() -> bool {
-    static TOLD: Once = Once::new();
-    let unshare = Command::new("unshare").args(["-m", "true"]).output();
-    let missing = if !rustix::process::geteuid().is_root() {
-        Some("not root")
-    } else if !Path::new("/dev/fuse").exists() {
-        Some("no /dev/fuse")
-    } else if !unshare.is_ok_and(|output| output.status.success()) {
-        Some("no mount namespaces")
-    } else {
-        None
-    };
-    granted(&TOLD, missing) && tool()
-}
-
-fn granted(told: &Once, missing: Option<&str>) -> bool {
-    let Some(what) = missing else {
-        return true;
-    };
-    let required = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!required, "the witness is required here: {what}");
-    told.call_once(|| {
-        // past the test harness, which shows only what failing tests print
-        let _ = writeln!(std::io::stderr(), "skipped: no witness ({what})");
-    });
-    false
-}
 
 /// Whether tests that can be shortened must not be (`CXFW_WITNESS=full`).
 pub fn full() -> bool {
