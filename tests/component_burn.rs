@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use cxfw::access::{read_register, write_register};
 use cxfw::card::{self, Card, CardReport, UpdatePath};
 use cxfw::flash::component::{
-    Boots, BurnError, BurnOptions, Burned, BusyHandle, StagedUpdate, Step, burn, plan,
+    Boots, BurnError, BurnOptions, Burned, StagedUpdate, Step, burn, plan, release_stuck_handle,
+    stuck_handle,
 };
 use cxfw::flash::lock::{self, CardLock};
 use cxfw::flash::{Activation, Cancel};
@@ -261,12 +262,46 @@ fn a_tool_that_holds_the_update_handle_is_named_and_its_handle_taken_only_on_req
     let error = bench.burn(&bench.image(None)).expect_err("busy");
     assert_eq!(error.reason(), "update_in_progress");
     assert!(error.to_string().contains("tool (ICMD)"), "{error}");
-    bench
-        .burn_with(&bench.image(None), |options| {
-            options.busy_handle = BusyHandle::ForceRelease;
-        })
-        .unwrap();
+    let device = card.device.as_ref().unwrap();
+    let stuck = stuck_handle(device, &[]).unwrap().unwrap();
+    assert!(
+        stuck.to_string().starts_with(
+            "the update handle is held by tool (ICMD) of host 0, state locked, without a change for"
+        ),
+        "{stuck}"
+    );
+    assert!(release_stuck_handle(device).unwrap());
+    assert!(!release_stuck_handle(device).unwrap(), "nothing is left");
+    bench.burn(&bench.image(None)).unwrap();
     assert_eq!(versions(&bench.report()), both("14.25.1020", "14.32.1010"));
+}
+
+#[test]
+fn the_handle_of_an_owner_that_goes_on_is_not_stuck() {
+    let bench = Bench::new(OPEN_CARD);
+    let card = bench.card();
+    let device = card.device.as_ref().unwrap();
+    let registers = device.registers().unwrap();
+    let fresh = read_register(registers, &Mcc::default()).unwrap();
+    let own = |instruction| Mcc {
+        instruction,
+        update_handle: fresh.update_handle,
+        ..Mcc::default()
+    };
+    write_register(registers, &own(Instruction::LockUpdateHandle)).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                read_register(registers, &own(Instruction::None)).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(200));
+            }
+        });
+        assert_eq!(stuck_handle(device, &[]).unwrap(), None);
+        assert!(!release_stuck_handle(device).unwrap());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    write_register(registers, &own(Instruction::CheckUpdateHandle)).unwrap();
 }
 
 #[test]

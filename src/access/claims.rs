@@ -79,6 +79,11 @@ pub(super) fn living(dir: &Path, function: &str, slot: Slot, number: u32) -> Opt
 }
 
 impl Claims {
+    /// The folder of lock files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Starts the claims of this process on `function` in the folder of lock files.
     ///
     /// # Errors

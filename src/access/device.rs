@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::cr::Cr;
 use super::error::AccessError;
-use super::gateway::{FirmwareGuard, Flash, GatewayError, Window};
+use super::gateway::{FirmwareGuard, Flash, GatewayError, Layout, Window};
 use super::icmd::Icmd;
 use super::legacy::Legacy;
 use super::patience::Patience;
@@ -260,21 +260,35 @@ impl Device {
         model: &'static Model,
         guard: FirmwareGuard,
     ) -> Result<Flash, GatewayError> {
-        let no_cr = match &self.cr {
-            Cr::Vsec(vsec) => vsec.spaces().choose(Space::Cr).is_none(),
-            Cr::Legacy(_) => false,
-        };
         let state = self.recovery_state()?;
-        let window = if no_cr || state == RecoveryState::Zombie {
-            Window::Recovery
-        } else {
-            Window::Cr
-        };
+        let window = self.window(state);
         let guard = match state {
             RecoveryState::Running => guard,
             RecoveryState::Recovery | RecoveryState::Zombie => FirmwareGuard::NoFirmware,
         };
         Flash::open(self.cr.clone(), model, window, guard)
+    }
+
+    /// Where the gateway's registers are seen.
+    fn window(&self, state: RecoveryState) -> Window {
+        let no_cr = match &self.cr {
+            Cr::Vsec(vsec) => vsec.spaces().choose(Space::Cr).is_none(),
+            Cr::Legacy(_) => false,
+        };
+        if no_cr || state == RecoveryState::Zombie {
+            Window::Recovery
+        } else {
+            Window::Cr
+        }
+    }
+
+    /// The way to the chip and its gateway's registers; `None` where those are not known.
+    pub(super) fn gateway(&self) -> Result<Option<(&Cr, Layout)>, AccessError> {
+        let Some(model) = self.model else {
+            return Ok(None);
+        };
+        let window = self.window(self.recovery_state()?);
+        Ok(Layout::new(model.gateway, window).map(|layout| (&self.cr, layout)))
     }
 
     /// Whether firmware runs. Without it there are no access registers, only CR space and flash.

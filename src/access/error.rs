@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::space::Space;
+use super::stuck::{ChipLock, Owner};
 use crate::pci::ConfigError;
 
 /// What was being done when an access failed.
@@ -41,28 +42,33 @@ pub enum AccessError {
     /// Somebody else holds the capability's semaphore.
     #[error(
         "{device}: the semaphore of the vendor-specific capability was held by ticket {owner:#x} \
-         for {} ms", waited.as_millis()
+         ({}) for {} ms, which blocks {}",
+        who(process.as_deref()), waited.as_millis(), ChipLock::Capability.blocks()
     )]
     SemaphoreHeld {
         /// The function.
         device: String,
         /// Ticket of the owner, as last seen.
         owner: u32,
+        /// The process behind it, where one is known to live.
+        process: Option<Box<Owner>>,
         /// How long cxfw tried.
         waited: Duration,
     },
     /// Somebody else holds a semaphore of the semaphore space.
     #[error(
-        "{device}: the {name} semaphore was held by token {owner:#x} for {} ms",
-        waited.as_millis()
+        "{device}: the {lock} was held by token {owner:#x} ({}) for {} ms, which blocks {}",
+        who(process.as_deref()), waited.as_millis(), lock.blocks()
     )]
     TokenHeld {
         /// The function.
         device: String,
-        /// `ICMD` or `flash`.
-        name: &'static str,
+        /// Which.
+        lock: ChipLock,
         /// Token of the owner, as last seen.
         owner: u32,
+        /// The process behind it, where one is known to live.
+        process: Option<Box<Owner>>,
         /// How long cxfw tried.
         waited: Duration,
     },
@@ -157,6 +163,11 @@ pub enum AccessError {
         /// How long cxfw tried.
         waited: Duration,
     },
+}
+
+/// Names the owner of a semaphore.
+fn who(process: Option<&Owner>) -> String {
+    process.map_or_else(|| "no process known here".to_owned(), ToString::to_string)
 }
 
 impl AccessError {

@@ -13,13 +13,14 @@ use super::claims::Slot;
 use super::error::AccessError;
 use super::gate;
 use super::space::Space;
+use super::stuck::ChipLock;
 use super::vsec::{Session, Vsec};
 
 /// A semaphore of the semaphore space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Semaphore {
-    /// Name, for messages.
-    pub name: &'static str,
+    /// Which lock of the chip it is.
+    pub lock: ChipLock,
     /// Space it lies in.
     pub space: Space,
     /// Byte offset in the space.
@@ -29,13 +30,13 @@ pub(super) struct Semaphore {
 impl Semaphore {
     /// Around every ICMD command.
     pub const ICMD: Self = Self {
-        name: "ICMD",
+        lock: ChipLock::Icmd,
         space: Space::Semaphores,
         offset: 0x0,
     };
     /// Around the programming of flash, between tools.
     pub const FLASH: Self = Self {
-        name: "flash",
+        lock: ChipLock::Flash,
         space: Space::Semaphores,
         offset: 0x10,
     };
@@ -69,8 +70,9 @@ impl Semaphore {
         }
         Err(AccessError::TokenHeld {
             device: vsec.device(),
-            name: self.name,
+            lock: self.lock,
             owner,
+            process: vsec.owner(Slot::Token, owner),
             waited: start.elapsed(),
         })
     }
@@ -89,9 +91,9 @@ impl Semaphore {
         };
         if session.read(self.space, self.offset)? == owner {
             log::warn!(
-                "{}: freeing the {} semaphore of a dead process (token {owner:#x})",
+                "{}: freeing the {} of a dead process (token {owner:#x})",
                 vsec.device(),
-                self.name
+                self.lock
             );
             session.write(self.space, self.offset, 0)?;
         }

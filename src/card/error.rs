@@ -159,9 +159,11 @@ impl From<&AccessError> for CardError {
                 "the chip shows no way in; if it hangs, a cold boot (the machine without power) \
                  helps",
             ),
-            AccessError::SemaphoreHeld { .. }
-            | AccessError::TokenHeld { .. }
-            | AccessError::GatewayHeld { .. } => (
+            AccessError::GatewayHeld { .. } => (
+                "semaphore_busy",
+                "let the other process end; this lock is never left behind by a dead one",
+            ),
+            AccessError::SemaphoreHeld { .. } | AccessError::TokenHeld { .. } => (
                 "semaphore_busy",
                 "let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead \
                  one left it held: `cxfw query -d DEV --release-lock` names its owner and frees it",
@@ -195,7 +197,7 @@ impl From<&GatewayError> for CardError {
             GatewayError::Locked { .. } => (
                 "semaphore_busy",
                 "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash \
-                 locked and a restart of the machine frees it",
+                 locked: `cxfw query -d DEV --release-lock` watches it and frees it",
             ),
             GatewayError::Closed { .. } | GatewayError::NoWindow { .. } => (
                 "flash_closed",
@@ -243,6 +245,7 @@ mod tests {
         AccessError::SemaphoreHeld {
             device: "0000:03:00.0".to_owned(),
             owner: 0x1234,
+            process: None,
             waited: Duration::from_millis(2048),
         }
     }

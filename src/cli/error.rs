@@ -8,8 +8,9 @@ use super::release_error::ReleaseError;
 use crate::access::AccessError;
 use crate::bundle::BundleError;
 use crate::config::ConfigError;
-use crate::flash::LockError;
 use crate::flash::backup::BackupError;
+use crate::flash::component;
+use crate::flash::{BurnFault, LockError};
 use crate::image::ImageError;
 use crate::lab::LabError;
 use crate::lab::host::HostError;
@@ -144,6 +145,9 @@ pub enum CliError {
     /// A card could not be reached.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// The update handle of a card could not be asked for or taken away.
+    #[error(transparent)]
+    UpdateHandle(#[from] component::Fault),
     /// A card could not be locked.
     #[error(transparent)]
     CardLock(#[from] LockError),
@@ -171,13 +175,13 @@ pub enum CliError {
         /// Why not.
         source: Box<BackupError>,
     },
-    /// A semaphore is freed on one card that was named.
-    #[error("--release-lock frees the semaphores of one card, which has to be named")]
+    /// A lock is freed on one card that was named.
+    #[error("--release-lock frees the locks of one card, which has to be named")]
     NotOneDevice,
-    /// A question about a semaphore that nobody can answer.
+    /// A question about a lock that nobody can answer.
     #[error("there is no terminal to ask on")]
     NoTerminalForLock,
-    /// A semaphore whose owner lives.
+    /// A lock whose owner lives.
     #[error("{device}: {lock}: it is not freed, its owner lives")]
     LockInUse {
         /// The card.
@@ -300,6 +304,7 @@ impl CliError {
             Self::NoDevice => "no_device",
             Self::NoTerminal { .. } | Self::NoTerminalForLock => "no_terminal",
             Self::Access(_) => "access",
+            Self::UpdateHandle(fault) => fault.reason(),
             Self::CardLock(_) => "card_locked",
             Self::NotOneDevice | Self::NotOneCard { .. } | Self::IdentityOfMany => "usage",
             Self::Closed { .. } => "no_access",
@@ -379,6 +384,7 @@ impl Hint for CliError {
                 return Some(format!("let process {pid} end, or end it"));
             }
             Self::CardLock(error) => return Some(error.advice()),
+            Self::UpdateHandle(fault) => return Some(fault.advice()),
             Self::NoTerminal { .. } => "look at the plan with --dry-run, then run again with --yes",
             Self::Format { .. } => "use --format text or --format json",
             Self::NotInBundle { present, .. } => {

@@ -32,11 +32,12 @@ pub struct QueryArgs {
     #[arg(long, value_name = "PREFIX")]
     branch: Option<Branch>,
 
-    /// First free the semaphores that a dead owner left held on the card named with -d
+    /// First free the locks that a dead owner left held on the card named with -d: semaphores, flash
+    /// gateway, update handle
     #[arg(long, requires = "device")]
     release_lock: bool,
 
-    /// Do not ask before a semaphore is freed
+    /// Do not ask before a lock is freed
     #[arg(short, long, requires = "release_lock")]
     yes: bool,
 

@@ -19,7 +19,6 @@ use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Boards, Source};
 use crate::card::CardReport;
 use crate::flash::Cancel;
-use crate::flash::component::BusyHandle;
 use crate::plan::{Action, Branch, Consents, Decision, Method, Policy, Reason, plan};
 use crate::progress::Sink;
 use crate::report::json::{Problem, SearchedSource, SourceList};
@@ -74,10 +73,6 @@ pub struct UpdateArgs {
     /// Way of burning
     #[arg(long, value_enum, default_value_t, value_name = "METHOD")]
     method: MethodArg,
-
-    /// Take a card's update handle away from whoever holds it; only when its owner is dead
-    #[arg(long)]
-    release_stale_lock: bool,
 
     /// Burn at most N cards at a time [default: all of them, at most 8]
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
@@ -299,11 +294,6 @@ impl Run<'_> {
             policy: self.policy,
             keeping: &self.keeping,
             identity: self.args.identity.given(),
-            busy_handle: if self.args.release_stale_lock {
-                BusyHandle::ForceRelease
-            } else {
-                BusyHandle::Refuse
-            },
         })
     }
 

@@ -40,7 +40,7 @@ pub(super) enum LockKind {
 
 /// Registers and bits of one generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(in crate::access) struct Layout {
     /// Space all registers are in.
     pub space: Space,
     /// Command register.
@@ -50,13 +50,13 @@ pub(super) struct Layout {
     /// First of four data registers.
     pub data: u32,
     /// Number of data bytes.
-    pub size: SizeField,
+    pub(super) size: SizeField,
     /// Enable bit (bit 0) of the firmware's own command master.
     pub gcm: Option<u32>,
     /// Enable bit (bit 0) of cache replacement: the firmware's cache fetching from flash.
     pub cache_replacement: Option<u32>,
     /// Lock.
-    pub lock: LockKind,
+    pub(super) lock: LockKind,
     /// The bits of a beat start this much higher than in the old layout.
     shift: u32,
     chip_select: u32,
@@ -177,7 +177,7 @@ impl Layout {
     }
 
     /// The command dword that starts a beat.
-    pub fn command(&self, beat: &Beat) -> u32 {
+    pub(super) fn command(&self, beat: &Beat) -> u32 {
         let flag = |set: bool, bit: u32| u32::from(set) << (bit + self.shift);
         let mut command = self.always
             | BUSY

@@ -14,12 +14,12 @@ use crate::bytes::{bits, with_bits};
 use crate::model::Model;
 
 /// ConnectX-3: flash semaphore of the command register.
-const HCR_FLASH_SEMAPHORE: u32 = 0xf_03a0;
+pub(super) const HCR_FLASH_SEMAPHORE: u32 = 0xf_03a0;
 /// ConnectX-3: semaphore of the gateway.
-const GATEWAY_SEMAPHORE: u32 = 0xf_03fc;
+pub(super) const GATEWAY_SEMAPHORE: u32 = 0xf_03fc;
 
 /// What the command register reads as on a secure device that is closed.
-const CLOSED: u32 = 0xbada_cce6;
+pub(super) const CLOSED: u32 = 0xbada_cce6;
 
 /// Core clocks per microsecond.
 const CORE_CLOCK: u32 = 0x7f4;

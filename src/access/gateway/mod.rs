@@ -1,7 +1,7 @@
 //! The flash gateway: SPI commands to the flash part, through CR space (burn 8.1 to 8.4).
 //!
 //! `layout` knows where each generation of chips keeps the registers, `lock` takes and gives
-//! back the gateway, `transaction` runs one SPI command on it, [`part`] names the flash part,
+//! back the gateway, `sight` looks at its lock, `transaction` runs one SPI command on it, [`part`] names the flash part,
 //! [`Flash`] is the part's contents as a [`crate::bytes::ByteSource`], and a [`WriteSession`]
 //! changes them.
 
@@ -12,16 +12,20 @@ mod layout;
 mod lock;
 pub mod part;
 mod session;
+pub(super) mod sight;
 mod transaction;
 
 pub use flash::Flash;
+pub(super) use layout::Layout;
 pub use layout::Window;
 pub use part::Part;
 pub use session::WriteSession;
+pub use sight::Sight;
 
 use std::time::Duration;
 
 use super::error::AccessError;
+use super::stuck::ChipLock;
 
 /// What is known of the firmware that may work from the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +47,8 @@ pub enum GatewayError {
     Access(#[from] AccessError),
     /// Somebody else uses the gateway.
     #[error(
-        "{device}: the flash gateway ({register:#x}) was locked for {} ms", waited.as_millis()
+        "{device}: the flash gateway ({register:#x}) was locked for {} ms, by somebody it does not \
+         name, which blocks {}", waited.as_millis(), ChipLock::Gateway.blocks()
     )]
     Locked {
         /// The function.

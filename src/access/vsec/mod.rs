@@ -26,6 +26,7 @@ use super::error::AccessError;
 use super::gate;
 use super::patience::Patience;
 use super::space::SpaceSet;
+use super::stuck::Owner;
 use crate::bytes::bits;
 use crate::pci::{ConfigError, ConfigSpace, capability};
 
@@ -145,6 +146,12 @@ impl Vsec {
         self.claims.as_ref()
     }
 
+    /// The process behind a number that a semaphore shows, where one is known to live.
+    pub(super) fn owner(&self, slot: Slot, number: u32) -> Option<Box<Owner>> {
+        let locks = self.claims.as_ref().map(Claims::dir);
+        Owner::of(locks, &self.device(), slot, number).map(Box::new)
+    }
+
     /// Bounds of all waits.
     #[must_use]
     pub const fn patience(&self) -> &Patience {
@@ -176,6 +183,7 @@ impl Vsec {
         Err(AccessError::SemaphoreHeld {
             device: self.device(),
             owner,
+            process: self.owner(Slot::Ticket, owner),
             waited: start.elapsed(),
         })
     }

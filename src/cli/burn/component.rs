@@ -53,7 +53,6 @@ fn options<'l>(turn: &'l Turn<'_>) -> BurnOptions<'l> {
     let firmware = &turn.card.report.firmware;
     let staged = firmware.running.is_some() && firmware.stored != firmware.running;
     BurnOptions {
-        busy_handle: turn.job.busy_handle,
         staged_update: if staged {
             StagedUpdate::TakeBack
         } else {

@@ -14,7 +14,6 @@ use super::keep::{self, Keeping};
 use super::settings::Settings;
 use crate::card::Card;
 use crate::flash::Cancel;
-use crate::flash::component::BusyHandle;
 use crate::flash::direct::RecoveryIdentity;
 use crate::flash::lock;
 use crate::plan::{Method, Offer, Policy};
@@ -38,8 +37,6 @@ pub(super) struct Job<'a> {
     pub policy: &'a Policy,
     /// Who the card is, should its flash not say.
     pub identity: Option<RecoveryIdentity>,
-    /// When somebody else has the card's update handle.
-    pub busy_handle: BusyHandle,
     /// The backup before the burn.
     pub keeping: &'a Keeping,
 }

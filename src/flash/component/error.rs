@@ -156,8 +156,8 @@ impl BurnFault for Fault {
             Self::UnknownChip(_) => "a newer cxfw may know it",
             Self::Semaphore(_) => SEMAPHORE,
             Self::Busy { .. } => {
-                "let the other update end; if its owner is dead, --release-stale-lock takes the \
-                 handle away from it"
+                "let the other update end; if its owner is dead: `cxfw query -d DEV --release-lock` \
+                 names it and takes its handle away"
             }
             Self::Unreachable(_) | Self::Register(_) | Self::State { .. } => UNREACHABLE,
             Self::TimeOut { .. } => "wait a few minutes, query the card and run the update again",

@@ -13,6 +13,7 @@
 mod closing;
 mod codes;
 mod error;
+mod handle;
 mod machine;
 mod pacing;
 mod patient;
@@ -33,6 +34,7 @@ mod tests;
 pub use crate::flash::ending::{Boots, Burned};
 pub use codes::FirmwareError;
 pub use error::{BurnError, Fault};
+pub use handle::{release_stuck_handle, stuck_handle};
 pub use pacing::Pacing;
 pub use preflight::{Cleared, Refusal, Target, preflight};
 pub use steps::{Plan, Step};
@@ -45,16 +47,6 @@ use crate::flash::lock::CardLock;
 use crate::progress::Sink;
 
 use patient::Patient;
-
-/// What to do when somebody has the card's update handle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BusyHandle {
-    /// Say who, and stop.
-    #[default]
-    Refuse,
-    /// Take it away. Whoever owns it may be alive: only on the user's explicit word.
-    ForceRelease,
-}
 
 /// What to do when an update is staged that has not been activated yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,8 +63,6 @@ pub enum StagedUpdate {
 pub struct BurnOptions<'a> {
     /// The card's lock, held by the caller.
     pub lock: &'a CardLock,
-    /// When somebody has the update handle.
-    pub busy_handle: BusyHandle,
     /// When an update is staged already.
     pub staged_update: StagedUpdate,
     /// Waits.
@@ -85,7 +75,6 @@ impl<'a> BurnOptions<'a> {
     pub fn under(lock: &'a CardLock) -> Self {
         Self {
             lock,
-            busy_handle: BusyHandle::default(),
             staged_update: StagedUpdate::default(),
             pacing: Pacing::default(),
         }

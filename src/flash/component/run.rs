@@ -16,7 +16,7 @@ use super::patient::Patient;
 use super::preflight::Cleared;
 use super::session::Session;
 use super::steps::{Plan, Step};
-use super::{BurnOptions, BusyHandle, closing, transfer};
+use super::{BurnOptions, closing, transfer};
 
 /// Burns what was cleared and says what activates it.
 ///
@@ -82,8 +82,7 @@ impl<'a> Run<'a> {
         Ok(self.ask_activation(boot_image, sink))
     }
 
-    /// A handle, after clearing away what a dead run of ours left, and on the user's word what
-    /// anybody left.
+    /// A handle, after clearing away what a dead run of ours left.
     fn open(&self, sink: &mut Sink<'_>) -> Result<Session<'a>, Fault> {
         let (machine, index) = (self.machine, self.plan.component_index);
         if let Some(dead) = closing::close_abandoned(machine, self.options.lock, index)? {
@@ -91,18 +90,7 @@ impl<'a> Run<'a> {
                 text: format!("closed the update that {dead} left open"),
             });
         }
-        match Session::open(machine, self.options.lock, index) {
-            Err(busy @ Fault::Busy { .. })
-                if self.options.busy_handle == BusyHandle::ForceRelease =>
-            {
-                sink(Event::Note {
-                    text: format!("{busy}; its handle is taken away, as asked"),
-                });
-                closing::force_release(machine, index)?;
-                Session::open(machine, self.options.lock, index)
-            }
-            result => result,
-        }
+        Session::open(machine, self.options.lock, index)
     }
 
     fn update(

@@ -20,14 +20,9 @@ const ENCRYPTION_VALID: u16 = 40;
 /// it does not answer.
 pub(super) fn read(registers: &dyn RegisterAccess, hw_id: HwId) -> Result<Target, Fault> {
     let model = model::by_hw_id(hw_id.id).ok_or(Fault::UnknownChip(hw_id.id))?;
-    let mcam = capabilities(registers, 0)?.ok_or(Fault::NoFirmwareControl { missing: "MCAM" })?;
-    if let Some(missing) = card::missing_for_update(&mcam) {
-        return Err(Fault::NoFirmwareControl { missing });
-    }
+    let mcam = update_capabilities(registers)?;
     let mgir = read_register(registers, &Mgir::default())?;
-    let boot_image = BootImage::find(registers)?.ok_or(Fault::NoFirmwareControl {
-        missing: "boot image component",
-    })?;
+    let boot_image = find_boot_image(registers)?;
     let running = mgir.fw_version();
     let stored = boot_image.stored(registers, running)?.version;
     let can_reactivate = Mcam::group_of(Mirc::ID)
@@ -49,6 +44,30 @@ pub(super) fn read(registers: &dyn RegisterAccess, hw_id: HwId) -> Result<Target
         can_reactivate,
         boot_image,
         capabilities: boot_image.capabilities(registers)?,
+    })
+}
+
+/// The component that updates are of.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn boot_image(registers: &dyn RegisterAccess) -> Result<BootImage, Fault> {
+    update_capabilities(registers)?;
+    find_boot_image(registers)
+}
+
+/// MCAM of firmware that takes images.
+fn update_capabilities(registers: &dyn RegisterAccess) -> Result<Mcam, Fault> {
+    let mcam = capabilities(registers, 0)?.ok_or(Fault::NoFirmwareControl { missing: "MCAM" })?;
+    match card::missing_for_update(&mcam) {
+        Some(missing) => Err(Fault::NoFirmwareControl { missing }),
+        None => Ok(mcam),
+    }
+}
+
+fn find_boot_image(registers: &dyn RegisterAccess) -> Result<BootImage, Fault> {
+    BootImage::find(registers)?.ok_or(Fault::NoFirmwareControl {
+        missing: "boot image component",
     })
 }
 

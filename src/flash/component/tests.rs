@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::closing;
 use super::fake::{self, Fake, Trouble};
+use super::machine::Machine;
 use super::run::run;
 use super::*;
 use crate::flash::Activation;
@@ -353,21 +355,22 @@ fn somebody_elses_update_is_left_alone_and_its_owner_named() {
 }
 
 #[test]
-fn on_the_users_word_a_foreign_handle_is_taken_away_first() {
+fn a_foreign_handle_that_is_taken_away_makes_room() {
     let bench = Bench::new();
     let firmware = fresh();
     firmware.state(|state| {
         state.control = ControlState::Locked;
         state.owner = Some((0x0012_3456, Owner::Bmc));
     });
-    bench
-        .burn_with(
-            &firmware,
-            |options| options.busy_handle = BusyHandle::ForceRelease,
-            &Cancel::new(),
-            &mut |_| (),
-        )
-        .unwrap();
+    bench.burn(&firmware).expect_err("busy");
+    let (pacing, cancel) = (Pacing::default(), Cancel::new());
+    let machine = Machine {
+        registers: &firmware,
+        pacing: &pacing,
+        cancel: &cancel,
+    };
+    closing::force_release(machine, 0).unwrap();
+    bench.burn(&firmware).unwrap();
     firmware.state(|state| {
         assert_eq!(state.instructions[0], Instruction::ForceHandleRelease);
         assert_eq!(state.stored, NEW);

@@ -153,9 +153,13 @@ const fn flash_reason(error: &FlashError) -> &'static str {
 
 const fn flash_advice(error: &FlashError) -> &'static str {
     match error {
-        FlashError::Gateway(GatewayError::Locked { .. } | GatewayError::Busy { .. }) => {
-            "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked \
-             and a restart of the machine frees it"
+        FlashError::Gateway(GatewayError::Busy { .. }) => {
+            "restart the machine without power for a moment, so that flash and chip begin anew, then \
+             query the card"
+        }
+        FlashError::Gateway(GatewayError::Locked { .. }) => {
+            "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash \
+             locked: `cxfw query -d DEV --release-lock` watches it and frees it"
         }
         FlashError::Gateway(GatewayError::FirmwareRuns { .. }) => {
             "update through the firmware (--method component)"

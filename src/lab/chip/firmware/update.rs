@@ -27,7 +27,7 @@ use super::components::MCDA_WORD_LOG2;
 use super::{Firmware, reply};
 
 /// Silence after which the update lock falls. Tools poll every 200 ms or so while they work.
-const LEASE: Duration = Duration::from_secs(3);
+const LEASE: Duration = Duration::from_secs(10);
 
 /// Queries that still see INITIALIZE after UPDATE_COMPONENT.
 const INITIALIZE_POLLS: u32 = 1;

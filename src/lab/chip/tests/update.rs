@@ -157,7 +157,7 @@ fn a_silent_owner_loses_the_lock() {
     let seen = next.query();
     assert!((2..=3).contains(&seen.time_elapsed_since_last_cmd));
     assert_eq!(seen.control_state, ControlState::Download);
-    card.chip.cells.set(Cell::UpdateLastCommand, before - 4);
+    card.chip.cells.set(Cell::UpdateLastCommand, before - 11);
     assert_eq!(next.query().control_state, ControlState::Idle);
     assert_eq!(dead.write(0x800, &[0; 4]), Err(BAD_PARAMETER));
     next.tell(Instruction::LockUpdateHandle, 0).unwrap();
