@@ -30,6 +30,10 @@ impl Default for Roots {
     }
 }
 
+/// Ending of a card's note, beside its lock file, that a direct burn waits for its restart. A
+/// restart of the machine removes them.
+pub const UNBOOTED: &str = "unbooted";
+
 /// Where mstflint keeps its lock files, named by PCI address (device-access 2.8).
 pub const MSTFLINT_LOCKS: &str = "/tmp/mstflint_lockfiles";
 

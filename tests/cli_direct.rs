@@ -554,3 +554,35 @@ fn several_cards_are_burned_at_once_and_every_line_says_whose_it_is() {
         ran.stdout
     );
 }
+
+/// Firmware that runs believes the slot free that the direct burn has filled, and would erase the
+/// one image that boots.
+#[test]
+fn no_update_goes_through_firmware_that_does_not_know_its_flash() {
+    for device in [LX, CX5] {
+        let lab = small();
+        let before = lab.one(device);
+        let direct = lab.update(device, &["--method", "direct", "--reinstall"], 0);
+        assert_eq!(direct["result"], "burned", "{direct}");
+        assert_eq!(direct["method"], "direct");
+        let operations = lab.flash_operations(device);
+        let refused = lab.update(device, &["--method", "component", "--reinstall"], 4);
+        assert_eq!(refused["result"], "refused", "{refused}");
+        assert_eq!(refused["code"], "restart_pending", "{refused}");
+        assert!(
+            refused["advice"]
+                .as_str()
+                .unwrap()
+                .starts_with("restart the machine")
+        );
+        assert_eq!(lab.flash_operations(device), operations);
+        lab.restart(device);
+        let again = lab.update(device, &["--method", "component", "--reinstall"], 0);
+        assert_eq!(again["result"], "burned", "{again}");
+        lab.restart(device);
+        let after = lab.one(device);
+        for fact in ["base_mac", "base_guid", "psid", "serial"] {
+            assert_eq!(after[fact], before[fact], "{fact} of {device}");
+        }
+    }
+}

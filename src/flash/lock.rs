@@ -169,6 +169,11 @@ impl CardLock {
         })
     }
 
+    /// The file beside the lock's own with another ending.
+    pub(super) fn beside(&self, ending: &str) -> PathBuf {
+        self.path.with_extension(ending)
+    }
+
     /// The previous holder, when it died without giving the lock back.
     #[must_use]
     pub const fn abandoned(&self) -> Option<&Holder> {

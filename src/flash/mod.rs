@@ -11,6 +11,7 @@ pub mod component;
 pub mod direct;
 pub mod ending;
 pub mod lock;
+pub mod unbooted;
 
 pub use activation::Activation;
 pub use broken_off::{BrokenOff, BurnFault};

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::pci::{ConfigError, ConfigSource};
-use crate::sys::Roots;
+use crate::sys::{self, Roots};
 use build::BuildError;
 use build::mfa::PackError;
 use chip::{Chip, ChipError};
@@ -284,8 +284,29 @@ impl Lab {
         for card in self.cards.iter() {
             card.chip.boot()?;
         }
+        self.forget_notes()?;
         let nodes = tree::nodes(&self.host, &self.cards)?;
         Ok(tree::replace(&self.dir, &self.host, &nodes)?)
+    }
+
+    /// What a real host keeps below `/run` until it restarts.
+    fn forget_notes(&self) -> Result<(), LabError> {
+        let folder = self.dir.join(LOCKS);
+        let failed = |source| LabError::File {
+            action: "clear",
+            path: folder.clone(),
+            source,
+        };
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path
+                .extension()
+                .is_some_and(|ending| ending == sys::UNBOOTED)
+            {
+                std::fs::remove_file(path).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until no other process resets the lab; released when the file is dropped.

@@ -44,6 +44,7 @@ use std::time::Instant;
 use crate::access::{Device, RegisterAccess};
 use crate::flash::cancel::Cancel;
 use crate::flash::lock::CardLock;
+use crate::flash::unbooted::{self, Running};
 use crate::progress::Sink;
 
 use patient::Patient;
@@ -143,6 +144,13 @@ fn prepare<'d>(
         .map_err(|error| unread(Fault::Unreachable(error.into())))?;
     let patient = Patient::new(registers, &options.pacing, cancel);
     let target = target::read(&patient, hw_id).map_err(unread)?;
+    let running = Running {
+        version: target.running,
+        uptime: target.uptime,
+    };
+    if unbooted::waits(options.lock, running).map_err(|error| unread(error.into()))? {
+        return Err(unread(Refusal::Unbooted.into()));
+    }
     let cleared = check(image, &target, options)?;
     Ok((registers, cleared))
 }

@@ -21,6 +21,8 @@ pub struct Target {
     pub psid: Option<Psid>,
     /// What runs.
     pub running: Option<FwVersion>,
+    /// Seconds that it has run, as it says.
+    pub uptime: u32,
     /// What boots next.
     pub stored: Option<FwVersion>,
     /// Security attributes of the running firmware.
@@ -128,6 +130,12 @@ pub enum Refusal {
         /// What is staged.
         staged: FwVersion,
     },
+    /// The flash was written past the firmware that runs, which does not know of it.
+    #[error(
+        "a direct burn waits for the restart of the card; the firmware that runs would write over \
+         the image that boots next"
+    )]
+    Unbooted,
     /// Secure host forbids updates.
     #[error("Component is blocked to update: secure host: {state}")]
     SecureHost {
@@ -163,6 +171,7 @@ impl Refusal {
             Self::TooLarge { .. } => "too_large",
             Self::Transfer { .. } => "transfer_size",
             Self::CannotTakeBack { .. } => "cannot_take_back",
+            Self::Unbooted => "restart_pending",
             Self::SecureHost { .. } => "secure_host",
         }
     }
@@ -183,6 +192,10 @@ impl Refusal {
             Self::Encryption { .. } => "take the other variant of the image",
             Self::Transfer { .. } => "report the firmware version to the card's vendor",
             Self::CannotTakeBack { .. } => "activate what is staged first, then update again",
+            Self::Unbooted => {
+                "restart the machine, then run the update again; or burn directly once more with \
+                 --method direct"
+            }
             Self::SecureHost { .. } => {
                 "open secure host with its key first, then run the update again"
             }

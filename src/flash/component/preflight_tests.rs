@@ -32,6 +32,7 @@ fn card() -> Target {
         model: model::by_hw_id(CONNECTX_4_LX).unwrap(),
         psid: Psid::new("MT_2420110034"),
         running: stored,
+        uptime: 3600,
         stored,
         security: Vec::new(),
         encrypted: Some(false),

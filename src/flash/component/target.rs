@@ -35,6 +35,7 @@ pub(super) fn read(registers: &dyn RegisterAccess, hw_id: HwId) -> Result<Target
         model,
         psid: mgir.psid(),
         running,
+        uptime: mgir.uptime,
         stored,
         security: card::security_of(&mgir),
         encrypted: mcam

@@ -56,9 +56,10 @@ use crate::flash::activation::Activation;
 use crate::flash::cancel::Cancel;
 use crate::flash::ending::{Boots, Burned};
 use crate::flash::lock::CardLock;
+use crate::flash::unbooted::{self, Running};
 use crate::progress::Sink;
-use crate::registers::Mfrl;
 use crate::registers::mfrl::TRIGGER_PCI_LINK;
+use crate::registers::{Mfrl, Mgir};
 
 pub(super) use in_use::in_use;
 
@@ -155,8 +156,17 @@ fn burn_planned(
     let started = Instant::now();
     let plan = on_flash(device, options.through, |card, flash, route| {
         let plan = prepare(card, (flash, route)).map_err(|fault| unprepared(card, fault))?;
-        carry_out(device, (card, flash), &plan, cancel, sink)?;
-        Ok(plan)
+        let earlier =
+            note_unbooted(device, options.lock).map_err(|fault| unprepared(card, fault))?;
+        let result = carry_out(device, (card, flash), &plan, cancel, sink);
+        // the old image boots and is what runs: firmware and flash agree as before
+        if let Err(error) = &result
+            && matches!(error.boots, Boots::Old(_))
+            && earlier == Some(false)
+        {
+            unbooted::forget(options.lock).map_err(|error| unprepared(card, error.into()))?;
+        }
+        result.map(|()| plan)
     })?;
     Ok(Burned {
         from: plan.from,
@@ -164,6 +174,16 @@ fn burn_planned(
         activation: activation(device, plan.route),
         elapsed: started.elapsed(),
     })
+}
+
+/// Writes down, where firmware runs that takes images, that it will not know its flash. Whether
+/// that was so before.
+fn note_unbooted(device: &Device, lock: &CardLock) -> Result<Option<bool>, Fault> {
+    let Some(registers) = device.registers() else {
+        return Ok(None);
+    };
+    let mgir = read_register(registers, &Mgir::default())?;
+    Ok(Some(unbooted::remember(lock, Running::from(&mgir))?))
 }
 
 /// Carries out a plan and tells its notes first.
