@@ -38,15 +38,18 @@ fn results(document: &Value) -> Vec<&str> {
 #[test]
 fn eight_equal_cards_take_at_most_half_as_long_again_as_one() {
     let lab = TestLab::of(&equal_cards(8, SLOW_BUS));
-    let timed = |args: &[&str]| -> Duration {
+    let timed = |cards: usize, args: &[&str]| -> Duration {
         let start = Instant::now();
         let ran = lab.run(&[&["update", "--yes", "--no-backup"], args].concat());
+        let took = start.elapsed();
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        start.elapsed()
+        let summary = format!("Summary: {cards} burned\n");
+        assert!(ran.stdout.ends_with(&summary), "{}", ran.stdout);
+        took
     };
-    let one = timed(&["-d", "20:00.0"]);
+    let one = timed(1, &["-d", "20:00.0"]);
     assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
-    let eight = timed(&["--reinstall"]);
+    let eight = timed(8, &["--reinstall"]);
     println!("one card {one:?}, eight cards {eight:?}");
     assert!(
         eight < one.mul_f64(1.5),
