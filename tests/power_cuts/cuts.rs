@@ -41,14 +41,16 @@ pub struct Size {
 pub enum Extent {
     /// A few cuts a cell, most of them where the image changes hands.
     Sampled,
-    /// Every flash operation in every way, every register access, many config cycles, and pairs.
+    /// Every flash operation in every way, many register accesses and config cycles, and pairs.
     Full,
 }
 
+/// Register accesses cut at in a full cell: with these numbers the matrix is done in ten minutes.
+const REGISTERS: u32 = 200;
 /// Config cycles cut at in a full cell.
-const CYCLES: u32 = 200;
+const CYCLES: u32 = 100;
 /// Pairs of cuts in a full cell.
-const PAIRS: u32 = 100;
+const PAIRS: u32 = 60;
 
 impl Extent {
     pub fn from_environment() -> Self {
@@ -76,7 +78,8 @@ fn cut(unit: Unit, number: u32, torn: Torn) -> Cut {
 fn full(size: &Size, cell: usize) -> Vec<Vec<Cut>> {
     let flash = (1..=size.flash_operations)
         .flat_map(|number| Torn::ALL.map(|torn| cut(Unit::FlashOperation, number, torn)));
-    let registers = (1..=size.registers).map(|number| cut(Unit::Register, number, Torn::Whole));
+    let registers =
+        spread(size.registers, REGISTERS).map(|number| cut(Unit::Register, number, Torn::Whole));
     let cycles = spread(size.config_cycles, CYCLES)
         .map(|number| cut(Unit::ConfigCycle, number, Torn::Whole));
     let mut chance = Chance::new(cell);

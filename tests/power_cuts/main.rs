@@ -8,7 +8,7 @@
 //! burns are cut in the same way ([`theirs`]).
 //!
 //! Plain `cargo test` samples it. `CXFW_MATRIX=full cargo test --release --test power_cuts` cuts at
-//! every flash operation and register access, and `CXFW_MATRIX_REPORT=FILE` has the table written
+//! every flash operation, and `CXFW_MATRIX_REPORT=FILE` has the table written
 //! into FILE (docs/reliability.md), between its marks.
 
 #![cfg(feature = "mount")]
@@ -117,7 +117,9 @@ fn a_power_cut_at_any_moment_leaves_a_card_that_boots_and_takes_the_next_update(
                     let seen = seen.as_ref();
                     let work = scope.spawn(move || sweep(cell, seen, (extent, number)));
                     let tally = work.join().unwrap();
-                    rows.lock().unwrap().push((number, Row { cell, tally }));
+                    let row = Row { cell, tally };
+                    println!("{row}");
+                    rows.lock().unwrap().push((number, row));
                 }
             });
         }
@@ -136,4 +138,11 @@ fn a_power_cut_at_any_moment_leaves_a_card_that_boots_and_takes_the_next_update(
         failures.len(),
         failures.join("\n")
     );
+}
+
+#[test]
+fn the_document_has_the_cells_of_the_matrix_and_none_in_which_a_card_was_lost() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reliability.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    report::check(&document, &cells(Extent::Full));
 }

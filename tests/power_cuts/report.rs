@@ -1,6 +1,6 @@
 //! The matrix as tables in a document, and what a document must hold.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::path::Path;
 
 use cxfw::lab::build::Slot;
@@ -23,6 +23,12 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// What stands there.
+    pub fn find(self, document: &str) -> &str {
+        let (_, rest) = document.split_once(self.begin).expect("the first mark");
+        rest.split_once(self.end).expect("the last mark").0.trim()
+    }
+
     /// Puts `table` into the document.
     pub fn write(self, path: &Path, table: &str) {
         let text = std::fs::read_to_string(path).unwrap();
@@ -106,6 +112,13 @@ impl Row {
     }
 }
 
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts: Vec<String> = self.counts().iter().map(ToString::to_string).collect();
+        write!(f, "{} {} |", place(self.cell), counts.join(" | "))
+    }
+}
+
 /// The first columns of a cell's row.
 fn place(cell: Cell) -> String {
     let rule = match cell.rule {
@@ -139,17 +152,36 @@ pub fn table(rows: &[Row]) -> String {
         "--:|".repeat(columns)
     );
     let mut sums = vec![0; columns];
-    let mut add = |place: &str, counts: &[u32]| {
-        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
-        writeln!(text, "{place} {} |", counts.join(" | ")).unwrap();
-    };
     for row in rows {
-        let counts = row.counts();
-        for (sum, count) in sums.iter_mut().zip(&counts) {
+        for (sum, count) in sums.iter_mut().zip(row.counts()) {
             *sum += count;
         }
-        add(&place(row.cell), &counts);
+        writeln!(text, "{row}").unwrap();
     }
-    add("| all | | | |", &sums);
+    let sums: Vec<String> = sums.iter().map(ToString::to_string).collect();
+    writeln!(text, "| all | | | | {} |", sums.join(" | ")).unwrap();
     text
+}
+
+/// The document's table has the columns and the cells of today, something was cut in each, and
+/// nothing failed in any.
+pub fn check(document: &str, cells: &[Cell]) {
+    let mut lines = MATRIX.find(document).lines();
+    assert_eq!(lines.next(), Some(heading().as_str()));
+    lines.next().expect("the line below the heading");
+    for &cell in cells {
+        let line = lines.next().unwrap_or_default();
+        let counts = line.strip_prefix(place(cell).as_str());
+        let counts = counts.unwrap_or_else(|| panic!("{} expected, not {line}", place(cell)));
+        let counts: Vec<u32> = counts
+            .split('|')
+            .filter_map(|count| count.trim().parse().ok())
+            .collect();
+        let (done, failed) = counts.split_at(COUNTS.len());
+        assert!(done[0] > 0 && done[1] + done[2] == done[0], "{line}");
+        assert_eq!(failed, [0; FAILURES.len()], "{line}");
+    }
+    let sums = lines.next().unwrap_or_default();
+    assert!(sums.starts_with("| all |"), "{sums}");
+    assert_eq!(lines.next(), None);
 }

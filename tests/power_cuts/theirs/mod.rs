@@ -105,3 +105,10 @@ fn what_is_remade_from_a_recording_is_what_a_real_cut_leaves() {
         });
     }
 }
+
+#[test]
+fn the_document_has_the_cells_of_mstflints_matrix() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reliability.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    table::check(&document, &cells(Extent::Full));
+}

@@ -74,3 +74,21 @@ pub fn table(rows: &[Row]) -> String {
     }
     text
 }
+
+/// The document's table has the columns and the cells of today.
+pub fn check(document: &str, cells: &[Cell]) {
+    let mut lines = MARKS.find(document).lines();
+    assert_eq!(lines.next(), Some(HEADING));
+    lines.next().expect("the line below the heading");
+    for &cell in cells {
+        let line = lines.next().unwrap_or_default();
+        let counts = line.strip_prefix(place(cell).as_str());
+        let counts = counts.unwrap_or_else(|| panic!("{} expected, not {line}", place(cell)));
+        let counted = counts.split('|').filter(|count| {
+            let number: Result<u32, _> = count.trim().parse();
+            number.is_ok()
+        });
+        assert_eq!(counted.count(), COLUMNS, "{line}");
+    }
+    assert!(!lines.next().unwrap_or_default().starts_with('|'));
+}
