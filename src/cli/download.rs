@@ -10,15 +10,19 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::fetch::{Fetch, Haul};
 use super::host::Host;
+use super::interrupt::{Farewell, Interrupt};
 use super::release_args::ReleaseArgs;
 use super::release_error::ReleaseError;
-use super::releases::asked;
+use super::releases::{asked, refuse_unprotected};
 use super::settings::{Format, Settings};
 use crate::identity::Psid;
 use crate::release::Asked;
 use crate::report::json;
 use crate::report::releases as text;
 use crate::report::transfer::TransferBoard;
+
+/// What is said when a signal ends it.
+pub const FAREWELL: &str = "interrupted; the download goes on from where it stopped next time";
 
 /// Arguments of `download`.
 #[derive(Debug, Args)]
@@ -63,6 +67,7 @@ impl DownloadArgs {
         if list.is_empty() {
             return Err(ReleaseError::NoSource.into());
         }
+        refuse_unprotected(&list)?;
         let network = &self.releases.network;
         let sources = network.sources(list, &settings.config)?;
         let fetch = Fetch {
@@ -72,11 +77,15 @@ impl DownloadArgs {
             lines: &settings.config.branches,
         };
         let mut board = TransferBoard::new(settings.progress);
+        let asked = self.asked(settings)?;
+        let interrupt = Interrupt::listen()?;
+        let waiting = interrupt.waiting(Farewell::of("download", settings, FAREWELL));
         let mut haul = if self.all {
             fetch.everything(&mut board)
         } else {
-            fetch.boards(&self.asked(settings)?, &mut board)
+            fetch.boards(&asked, &mut board)
         };
+        drop(waiting);
         super::warn(settings, &haul.warnings);
         self.judge_unlisted(&mut haul);
         report(settings, &haul)?;

@@ -4,7 +4,8 @@
 //! each says what its card boots. The second one makes them stop at once: what they hold on their
 //! cards they still give back, but they wait for no card any longer; if that takes too long, or
 //! with the third signal, the process ends. At any other time nothing is being written, so the
-//! first signal ends the process.
+//! first signal ends the process; one that waits for servers says so and what becomes of its
+//! downloads ([`Farewell`]).
 //!
 //! It never ends inside a transaction with a chip ([`crate::access::gate`]), whose semaphores
 //! would stay held. What a burn cannot give back in time is on record for the next run.
@@ -12,8 +13,8 @@
 use std::fs;
 use std::io::{self, Write};
 use std::process::exit;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +22,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::exit::Exit;
+use super::settings::{Format, Settings};
 use crate::access::gate;
 use crate::flash::Cancel;
+use crate::report::json::{self, Problem};
 
 /// Longest wait for transactions that have begun before the process ends.
 const TRANSACTION: Duration = Duration::from_secs(2);
@@ -43,7 +46,21 @@ struct State {
     signal: AtomicI32,
     /// Cards are being burned.
     burning: AtomicBool,
+    /// What to say when the process ends while it waits for servers.
+    farewell: Mutex<Option<Farewell>>,
 }
+
+/// What a command that waits for servers says when a signal ends it.
+#[derive(Debug)]
+pub struct Farewell {
+    /// The command, where programs wait for its document.
+    document: Option<&'static str>,
+    text: &'static str,
+}
+
+/// Servers are being asked, until dropped: a signal ends the process with a word about that.
+#[derive(Debug)]
+pub struct Waiting<'a>(&'a State);
 
 /// Cards are being burned, until dropped: signals are theirs.
 #[derive(Debug)]
@@ -81,6 +98,43 @@ impl Interrupt {
         self.state.burning.store(true, Ordering::SeqCst);
         Burning(&self.state)
     }
+
+    /// From now on, until the answer is dropped, a signal ends the process with this word.
+    #[must_use]
+    pub fn waiting(&self, farewell: Farewell) -> Waiting<'_> {
+        *self.state.farewell() = Some(farewell);
+        Waiting(&self.state)
+    }
+}
+
+impl Farewell {
+    /// Of `command`, in the form that was asked for.
+    #[must_use]
+    pub fn of(command: &'static str, settings: &Settings, text: &'static str) -> Self {
+        Self {
+            document: (settings.format == Format::Json).then_some(command),
+            text,
+        }
+    }
+
+    /// Says it; nobody may be there to read it.
+    fn tell(&self) {
+        say(&format!("\n{}", self.text));
+        if let Some(command) = self.document {
+            let problem = Problem {
+                code: "interrupted".to_owned(),
+                message: self.text.to_owned(),
+                advice: Some("run the command again".to_owned()),
+            };
+            let _ = json::failed(&mut io::stdout().lock(), command, &problem);
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        *self.0.farewell() = None;
+    }
 }
 
 impl Burning<'_> {
@@ -113,12 +167,19 @@ impl Drop for Interrupt {
 }
 
 impl State {
+    fn farewell(&self) -> MutexGuard<'_, Option<Farewell>> {
+        self.farewell.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn receive(self: &Arc<Self>, signal: i32) {
         let first = self
             .signal
             .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst)
             .is_ok();
         if !self.burning.load(Ordering::SeqCst) {
+            if let Some(farewell) = self.farewell().take() {
+                farewell.tell();
+            }
             leave(signal);
         }
         if first {

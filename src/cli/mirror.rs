@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::DeviceArgs;
-use super::download::boards;
+use super::download::{FAREWELL, boards};
 use super::error::CliError;
 use super::exit::Exit;
 use super::fetch::{Fetch, Haul};
 use super::host::Host;
+use super::interrupt::{Farewell, Interrupt};
 use super::release_args::{HEADING, NetworkArgs};
 use super::release_error::ReleaseError;
 use super::releases::asked;
@@ -124,7 +125,10 @@ impl MirrorArgs {
             lines: &settings.config.branches,
         };
         let asked = self.asked(settings)?;
+        let interrupt = Interrupt::listen()?;
+        let waiting = interrupt.waiting(Farewell::of("mirror", settings, FAREWELL));
         let mut haul = fetch.boards(&asked, &mut TransferBoard::new(settings.progress));
+        drop(waiting);
         let all_unlisted = haul.not_listed.len() == asked.len();
         if !haul.not_listed.is_empty() && (!self.all_cards || all_unlisted) {
             let names = haul.searched.iter().map(|list| list.name.clone());

@@ -33,6 +33,8 @@ pub struct Offers {
     pub warnings: Vec<String>,
     /// The lists, where the offers are from such.
     pub listing: Option<Listing>,
+    /// Offers whose image could not be fetched, or is not what was listed, and why.
+    unfetched: BTreeMap<usize, CliError>,
     bundles: Vec<Bundle>,
     /// For each offer, its container and its place in that, once it is here.
     places: Vec<Option<(usize, usize)>>,
@@ -77,18 +79,12 @@ impl Offers {
 
     /// Makes the images of these offers be here.
     ///
-    /// Returns whether anything had to be fetched: then it is time to plan again, since only an
-    /// image that is here says what it is.
-    ///
-    /// # Errors
-    /// The first that cannot be had, or is not what was listed.
-    pub fn fetch(
-        &mut self,
-        wanted: &BTreeSet<usize>,
-        board: &mut TransferBoard,
-    ) -> Result<bool, CliError> {
+    /// Returns whether any was fetched: then it is time to plan again, since only an image that is
+    /// here says what it is. One that cannot be had is the failure of the cards that need it, see
+    /// [`Offers::unfetched`]; the others go on.
+    pub fn fetch(&mut self, wanted: &BTreeSet<usize>, board: &mut TransferBoard) -> bool {
         let Some(listing) = &mut self.listing else {
-            return Ok(false);
+            return false;
         };
         let mut any = false;
         for &index in wanted {
@@ -97,17 +93,50 @@ impl Offers {
             else {
                 continue;
             };
-            if offer.image().is_none() {
-                let Found {
+            if offer.image().is_some() || self.unfetched.contains_key(&index) {
+                continue;
+            }
+            match listing.fetch(index, offer, &mut self.bundles, board) {
+                Ok(Found {
                     bundle,
                     entry,
                     offer: found,
-                } = listing.fetch(index, offer, &mut self.bundles, board)?;
-                (*offer, *place) = (found, Some((bundle, entry)));
-                any = true;
+                }) => {
+                    (*offer, *place) = (found, Some((bundle, entry)));
+                    any = true;
+                }
+                Err(error) => {
+                    self.unfetched.insert(index, error);
+                }
             }
         }
-        Ok(any)
+        any
+    }
+
+    /// Makes the images be here of which a list names no version: they say it themselves.
+    pub fn fetch_unversioned(&mut self, board: &mut TransferBoard) {
+        let offers = self.offers.iter().enumerate();
+        let unversioned = offers
+            .filter(|(_, offer)| offer.image().is_none() && offer.version().is_none())
+            .map(|(index, _)| index)
+            .collect();
+        self.fetch(&unversioned, board);
+    }
+
+    /// Why the image of this offer is not here, where that was tried.
+    #[must_use]
+    pub fn unfetched(&self, index: usize) -> Option<&CliError> {
+        self.unfetched.get(&index)
+    }
+
+    /// Hands over why files could not be fetched.
+    pub fn take_unfetched(&mut self) -> Vec<CliError> {
+        std::mem::take(&mut self.unfetched).into_values().collect()
+    }
+
+    /// Every file that could not be fetched.
+    pub fn all_unfetched(&self) -> impl Iterator<Item = &CliError> {
+        self.unfetched.values()
     }
 
     /// Adds what an open container has for these boards, or all it has.

@@ -8,6 +8,7 @@ use super::args::{DeviceArgs, SourceArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::host::{Host, Survey};
+use super::interrupt::Farewell;
 use super::offers::Offers;
 use super::release_lock::{self, Consent};
 use super::settings::{Format, Settings};
@@ -15,6 +16,7 @@ use super::source::{Boards, Source};
 use crate::plan::{Branch, Policy, Status, plan};
 use crate::report::json::SourceList;
 use crate::report::text::Detail;
+use crate::report::transfer::TransferBoard;
 use crate::report::{CardView, json, text, xml};
 
 /// Arguments of `query`.
@@ -72,10 +74,15 @@ impl QueryArgs {
             unread: mut failures,
             ..
         } = host.survey(&self.devices)?;
+        let farewell = Farewell::of("query", settings, "interrupted while asking for releases");
+        let waiting = host.interrupt().waiting(farewell);
         let mut offers = match source {
             Some(source) => source.offers_for(&cards, Boards::OfCards)?,
             None => Offers::default(),
         };
+        // The only files that a query needs: of which the list does not say what they are.
+        offers.fetch_unversioned(&mut TransferBoard::new(settings.progress));
+        drop(waiting);
         super::warn(settings, &offers.warnings);
         let policy = Policy {
             branch: self.branch.clone(),
@@ -83,6 +90,7 @@ impl QueryArgs {
             ..offers.policy()
         };
         failures.append(&mut offers.failures);
+        failures.append(&mut offers.take_unfetched());
         let decisions = plan(&cards, &offers.offers, &policy);
         let views = CardView::all(&cards, &decisions, &offers.offers);
         self.print(settings, &views, &offers, &failures)?;

@@ -28,6 +28,14 @@ pub enum ReleaseError {
         /// Where was looked.
         searched: Vec<String>,
     },
+    /// Firmware would come from whoever stands on the way.
+    #[error(
+        "{place}: firmware from there is refused: the index comes over plain http and need not be signed, so anybody on the way could change it"
+    )]
+    UnsignedOverHttp {
+        /// The index.
+        place: String,
+    },
     /// There is nowhere to look.
     #[error("no source of releases was given")]
     NoSource,
@@ -71,6 +79,7 @@ impl ReleaseError {
     pub const fn exit(&self) -> Exit {
         match self {
             Self::NoSource | Self::Insecure => Exit::Usage,
+            Self::UnsignedOverHttp { .. } => Exit::Refused,
             _ => Exit::Failed,
         }
     }
@@ -82,6 +91,7 @@ impl ReleaseError {
             Self::Source { source, .. } => source.class(),
             Self::NotListed { .. } => "not_listed",
             Self::NoSource => "no_source",
+            Self::UnsignedOverHttp { .. } => "unsigned_over_http",
             Self::Download(error) => error.class(),
             Self::NotAsListed { .. } => "not_as_listed",
             Self::SameName { .. } => "same_name",
@@ -101,6 +111,9 @@ impl Hint for ReleaseError {
             Self::Source { source, .. } => source.advice()?,
             Self::NotListed { .. } => {
                 "check the PSID; firmware of other brands comes from them: give it with --image or --index"
+            }
+            Self::UnsignedOverHttp { .. } => {
+                "serve it over https, or sign it with `cxfw mirror --sign KEY` and give the public key with --index-key, or copy the folder and give its path"
             }
             Self::NoSource => {
                 "give --online or --index URL-or-FILE, or name sources in the configuration"

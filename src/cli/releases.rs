@@ -168,6 +168,21 @@ fn place(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// Refuses to take firmware from an index that anybody on the way could change.
+///
+/// # Errors
+/// [`ReleaseError::UnsignedOverHttp`].
+pub fn refuse_unprotected(list: &[Source]) -> Result<(), CliError> {
+    let unprotected = list.iter().find_map(|source| match source {
+        Source::Index(index) if index.is_unprotected() => Some(index.place.shown()),
+        _ => None,
+    });
+    match unprotected {
+        Some(place) => Err(ReleaseError::UnsignedOverHttp { place }.into()),
+        None => Ok(()),
+    }
+}
+
 /// Each board once, with what is on flash.
 pub fn asked(cards: &[CardReport]) -> Vec<Asked> {
     let mut asked: Vec<Asked> = Vec::new();

@@ -12,9 +12,11 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::fleet::{self, Deed};
 use super::host::{Host, Survey};
+use super::interrupt::Farewell;
 use super::keep::{KeepArgs, Keeping};
 use super::offers::Offers;
 use super::release_error::ReleaseError;
+use super::releases::refuse_unprotected;
 use super::settings::{Format, Settings, SourceChoice};
 use super::source::{Boards, Source};
 use crate::card::CardReport;
@@ -83,6 +85,10 @@ pub struct UpdateArgs {
     exit_code: bool,
 }
 
+/// What a run says that is ended while it asks and fetches.
+const FAREWELL: &str =
+    "interrupted; nothing was burned; a download goes on from where it stopped next time";
+
 /// Most cards burned at a time unless `--jobs` says otherwise.
 const MOST_JOBS: usize = 8;
 
@@ -137,20 +143,27 @@ impl UpdateArgs {
         if matches!(choice, SourceChoice::None) {
             return Err(CliError::NoSource);
         }
+        if let SourceChoice::Lists(sources, _) = &choice {
+            refuse_unprotected(sources.list())?;
+        }
         let host = Host::open(settings)?;
         let source = Source::open(choice, host.firmware.as_deref())?.ok_or(CliError::NoSource)?;
         let survey = host.survey(&self.devices)?;
         if self.identity.given().is_some() && (self.devices.is_all() || survey.cards.len() != 1) {
             return Err(CliError::IdentityOfMany);
         }
+        let farewell = Farewell::of("update", settings, FAREWELL);
+        let waiting = host.interrupt().waiting(farewell);
         let mut offers = source.offers_for(&survey.reports, self.boards(&survey))?;
         super::warn(settings, &offers.warnings);
         let policy = self.policy(settings, &offers);
-        let mut decisions = plan(&survey.reports, &offers.offers, &policy);
         let mut board = TransferBoard::new(settings.progress);
-        while offers.fetch(&due(&decisions), &mut board)? {
+        offers.fetch_unversioned(&mut board);
+        let mut decisions = plan(&survey.reports, &offers.offers, &policy);
+        while offers.fetch(&due(&decisions), &mut board) {
             decisions = plan(&survey.reports, &offers.offers, &policy);
         }
+        drop(waiting);
         let run = Run {
             args: self,
             settings,
@@ -266,9 +279,9 @@ impl Run<'_> {
     }
 
     fn due(&self) -> usize {
-        let views = self.views.iter();
-        views
-            .filter(|view| to_burn(view.decision).is_some())
+        let offers = self.views.iter().filter_map(|view| to_burn(view.decision));
+        offers
+            .filter(|offer| self.images.contains_key(offer))
             .count()
     }
 
@@ -352,10 +365,43 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// The outcome of a card that is not due.
+    /// The outcome of a card that is not due, or whose firmware could not be fetched.
     pub(super) fn settled(&self, card: usize) -> Outcome {
         let decision = self.views[card].decision;
-        burn::settled(decision, &self.survey.cards[card], &self.offers.offers)
+        let offers = &self.offers.offers;
+        if let Some(failed) = self.not_fetched(decision) {
+            return Outcome {
+                from: self.survey.reports[card].firmware.stored,
+                ..failed
+            };
+        }
+        let outcome = burn::settled(decision, &self.survey.cards[card], offers);
+        match decision.reason {
+            Reason::SourceFailed { .. } => Outcome {
+                ending: Ending::Failed,
+                ..outcome
+            },
+            _ => outcome,
+        }
+    }
+
+    /// The outcome of a card whose firmware could not be fetched.
+    fn not_fetched(&self, decision: &Decision) -> Option<Outcome> {
+        let unversioned = decision.reason == Reason::NoVersion;
+        let index = decision
+            .offer
+            .filter(|_| unversioned || decision.action == Action::Burn)?;
+        let offer = self.offers.offers.get(index)?;
+        let problem = self.offers.unfetched(index)?.problem();
+        let mut reason = format!("the download failed: {}", problem.message);
+        if unversioned {
+            reason = format!("the service names no version, and {reason}");
+        }
+        Some(Outcome {
+            to: offer.version(),
+            code: Some(problem.code),
+            ..Outcome::without_burn(Ending::Failed, reason, problem.advice)
+        })
     }
 
     /// A line for people, at once.
@@ -394,7 +440,9 @@ impl Run<'_> {
         if self.is_text() {
             return ignore_closed_pipe(summary::end(&mut out, outcomes));
         }
-        let problems: Vec<Problem> = failures().map(CliError::problem).collect();
+        // On stderr these were told card by card.
+        let errors = failures().chain(self.offers.all_unfetched());
+        let problems: Vec<Problem> = errors.map(CliError::problem).collect();
         let document = json::Update {
             cards: self.views,
             outcomes,

@@ -208,7 +208,8 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
 fn not_known(policy: &Policy) -> Decision {
     let failures = policy.failures.clone();
     let reason = Reason::SourceFailed { failures };
-    Decision::without_offer(Status::NotCompared, policy.pass(), reason)
+    // Nothing was refused: it is a failure, and the source's.
+    Decision::without_offer(Status::NotCompared, Action::Skip, reason)
 }
 
 /// A card that is too old for every image there is.

@@ -112,6 +112,7 @@ pub fn not_burned(
 ) -> io::Result<()> {
     let words = match (outcome.ending, view.decision.status) {
         (_, Status::Failed) => "Device query failed".to_owned(),
+        (Ending::Failed, _) => "Failed".to_owned(),
         (Ending::Refused, _) => "Refused".to_owned(),
         (_, Status::NoImage | Status::OemNoImage) => "No matching image found".to_owned(),
         _ => status::text(view.decision),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::cli_common::Ran;
+use crate::cli_common::{Ran, card, schema};
 use crate::server::certificate::Kind;
 use crate::server::{Fault, Length, Reply, Request, Server};
 use crate::{BOARD, Site, answer, file};
@@ -30,12 +30,19 @@ fn fails(site: &Site, url: &str, options: &[&str], code: &str, about: &str) -> R
     let errors = document["errors"].as_array().unwrap();
     assert_eq!(errors.len(), 1, "{about}: {ran:?}");
     assert_eq!(errors[0]["code"], code, "{about}: {ran:?}");
-    for card in document["cards"].as_array().unwrap() {
-        assert_eq!(card["status"], "not_compared", "{about}: {ran:?}");
-    }
     assert!(!ran.stdout.contains("up_to_date"), "{about}: {ran:?}");
     site.assert_untouched(about);
     assert_eq!(site.kept(), [""; 0], "{about}");
+    ran
+}
+
+/// The source gave no answer, so the card cannot be compared.
+fn fails_at_the_source(site: &Site, url: &str, code: &str, about: &str) -> Ran {
+    let ran = fails(site, url, &[], code, about);
+    let document = ran.json();
+    let cards = document["cards"].as_array().unwrap();
+    assert_eq!(cards.len(), 1, "{about}: {ran:?}");
+    assert_eq!(cards[0]["status"], "not_compared", "{about}: {ran:?}");
     ran
 }
 
@@ -92,11 +99,11 @@ fn each_fault_of_the_service_is_its_own_error_and_never_looks_like_up_to_date() 
     ];
     for (number, (code, reply)) in cases.into_iter().enumerate() {
         let server = service(&site, Kind::Good, reply);
-        fails(&site, &server.url, &[], code, &format!("{code} ({number})"));
+        fails_at_the_source(&site, &server.url, code, &format!("{code} ({number})"));
     }
     for kind in [Kind::Expired, Kind::OtherName, Kind::SelfSigned] {
         let server = service(&site, kind, |_| Reply::new(200, "[]"));
-        fails(&site, &server.url, &[], "tls", &format!("{kind:?}"));
+        fails_at_the_source(&site, &server.url, "tls", &format!("{kind:?}"));
     }
 }
 
@@ -107,12 +114,12 @@ fn no_way_to_the_server_is_told_from_no_name_and_no_proxy() {
     let nobody = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
     drop(listener);
     let url = format!("https://{nobody}");
-    let ran = fails(&site, &url, &[], "unreachable", "nobody listens");
+    let ran = fails_at_the_source(&site, &url, "unreachable", "nobody listens");
     assert!(
         ran.stdout.contains("behind a proxy, set https_proxy"),
         "{ran:?}"
     );
-    fails(&site, "https://name.invalid", &[], "dns", "no such name");
+    fails_at_the_source(&site, "https://name.invalid", "dns", "no such name");
     let wants_password = Server::plain(|_| Reply::new(407, ""));
     let proxies = [
         (nobody, "proxy"),
@@ -198,7 +205,20 @@ fn each_fault_of_a_file_is_its_own_error_and_leaves_no_file() {
 }
 
 fn fails_at_the_file(site: &Site, server: &Server, code: &str, about: &str) {
-    fails(site, &server.url, &[], code, about);
+    let ran = fails(site, &server.url, &[], code, about);
+    let document = ran.json();
+    schema::check(&document, "update.json");
+    let card = card(&document, "ConnectX4LX");
+    assert_eq!(
+        (&card["result"], &card["code"]),
+        (&"failed".into(), &code.into()),
+        "{about}: {ran:?}"
+    );
+    let reason = card["reason"].as_str().unwrap();
+    assert!(reason.contains("lab.mfa"), "{about}: {reason}");
+    assert!(card["advice"].is_string(), "{about}: {card}");
+    assert_eq!(document["summary"]["failed"], 1, "{about}: {ran:?}");
+    assert_eq!(document["sources"][0]["error"], serde_json::Value::Null);
     // What arrived of one fault is not what the next one goes on with.
     std::fs::remove_dir_all(site.cache()).unwrap();
 }

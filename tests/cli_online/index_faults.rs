@@ -116,3 +116,41 @@ fn each_fault_of_an_index_or_its_files_is_its_own_error_and_nothing_is_burned() 
         (&"burned".into(), &BOARD.into())
     );
 }
+
+#[test]
+fn a_file_that_cannot_be_had_fails_its_card_and_the_others_are_burned() {
+    let site = Site::new();
+    let folder = mirror(&site);
+    crate::newer_cx4(&folder);
+    let server = serve(&site, &folder, |request, _| {
+        (request.path == "/lab.mfa").then(|| Reply::new(404, ""))
+    });
+    let words = ["update", "--yes", "--index", &server.url];
+    let ran = site.with(&[&words[..], &["--format", "json"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let document = ran.json();
+    let failed = card(&document, "ConnectX4LX");
+    assert_eq!(
+        (&failed["result"], &failed["code"]),
+        (&"failed".into(), &"http_status".into())
+    );
+    assert_eq!(card(&document, "ConnectX4")["result"], "burned", "{ran:?}");
+    assert_eq!(document["summary"]["burned"], 1, "{ran:?}");
+    assert_eq!(site.lab.run(&["lab", "reset"]).code, Some(0));
+    // For people: every card's block, the failure with card and address, the summary.
+    let ran = site.with(&words);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stdout.contains("Failed (the download failed: "),
+        "{ran:?}"
+    );
+    // The ConnectX-3 of the lab needs that file, too.
+    assert!(ran.stdout.contains("2 failed"), "{ran:?}");
+    for card in ["0000:01:00.0", "0000:03:00.0"] {
+        let mut lines = ran.stderr.lines().filter(|line| line.contains(card));
+        assert!(
+            lines.any(|line| line.contains("404") && line.contains("/lab.mfa")),
+            "{ran:?}"
+        );
+    }
+}

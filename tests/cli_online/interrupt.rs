@@ -3,11 +3,15 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::server::Fault;
+use crate::cli_common::schema;
+use crate::server::certificate::Kind;
+use crate::server::{Fault, Reply, Server};
 use crate::{Site, file};
 
 const WORDS: [&str; 6] = [
@@ -82,9 +86,10 @@ fn a_download_that_is_interrupted_leaves_no_file_and_is_continued_by_the_next_ru
         "--online".to_owned(),
         format!("--server-url={}", server.url),
     ]);
+    words.push("--format=json".to_owned());
     let mut command = site.lab.command(&words);
     let mut child = command
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -100,7 +105,17 @@ fn a_download_that_is_interrupted_leaves_no_file_and_is_continued_by_the_next_ru
     let mut lines = stderr.lines();
     assert!(lines.any(|line| arrived(&line.unwrap())));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(
+        rest.iter()
+            .any(|line| line.starts_with("interrupted; nothing was burned; a download")),
+        "{rest:?}"
+    );
+    let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    schema::check(&document, "update.json");
+    assert_eq!(document["errors"][0]["code"], "interrupted", "{document}");
     assert_eq!(site.kept(), [""; 0]);
     site.assert_untouched("interrupted");
 
@@ -112,4 +127,38 @@ fn a_download_that_is_interrupted_leaves_no_file_and_is_continued_by_the_next_ru
     let range = last.unwrap().header("range").unwrap();
     assert_ne!(range, "bytes=0-", "{range}");
     assert_eq!(site.kept(), ["lab.mfa", "lab.mfa.sha256"]);
+}
+
+#[test]
+fn whoever_waits_for_a_server_that_stalls_is_told_that_it_was_interrupted() {
+    let site = Site::new();
+    std::fs::write(site.lab.beside("config.toml"), "[timeouts]\nstall = 60\n").unwrap();
+    for (words, told) in [
+        (&["query"][..], "interrupted while asking"),
+        (
+            &["download", "--psid=MT_2420110034", "--to=x"],
+            "interrupted; the download",
+        ),
+    ] {
+        let server = Server::start(&site.authority, Kind::Good, |_| {
+            Reply::new(200, "[]").fault(Fault::StallAt(1))
+        });
+        let url = format!("--server-url={}", server.url);
+        let words = site.words(&[words, &["--online", &url, "--format=json"]].concat());
+        let mut command = site.lab.command(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let since = Instant::now();
+        while server.asked().is_empty() {
+            assert!(since.elapsed() < Duration::from_secs(30), "{words:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{words:?}");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(stderr.contains(told), "{words:?}: {stderr}");
+        let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(document["errors"][0]["code"], "interrupted", "{document}");
+    }
 }

@@ -1,13 +1,15 @@
 //! Options about sources: what contradicts what, what the configuration adds, what is refused.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
 use crate::cli_common::{card, run};
 use crate::server::certificate::Kind;
 use crate::server::{Reply, Server};
-use crate::{Site, file};
+use crate::{BOARD, Site, file};
 
 #[test]
 fn files_and_lists_of_releases_contradict_each_other() {
@@ -120,4 +122,80 @@ fn several_sources_are_asked_at_once_and_the_answer_says_which_one_has_what() {
         ran.stderr.contains("the certificate has expired"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn firmware_that_anybody_on_the_way_could_change_is_refused() {
+    let site = Site::new();
+    let index = ["--index", "http://fw.invalid/mirror/"];
+    let download = ["download", "--psid", BOARD, "--to", "x"];
+    for words in [
+        &["update", "--yes"][..],
+        &["update", "--dry-run", "-q"],
+        &download,
+    ] {
+        let ran = site.with(&[words, &index, &["--format", "json"]].concat());
+        assert_eq!(ran.code, Some(4), "{words:?}: {ran:?}");
+        let error = &ran.json()["errors"][0];
+        assert_eq!(error["code"], "unsigned_over_http", "{words:?}");
+        let advice = error["advice"].as_str().unwrap();
+        assert!(advice.contains("--index-key"), "{words:?}: {advice}");
+    }
+    // A query burns nothing; and what is signed says itself whose it is: both go and look.
+    let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
+    for words in [&["query"][..], &["update", "--yes", "--index-key", key]] {
+        let ran = site.with(&[words, &index, &["--format", "json"]].concat());
+        assert_eq!(ran.code, Some(1), "{words:?}: {ran:?}");
+        assert_eq!(ran.json()["errors"][0]["code"], "dns", "{words:?}");
+    }
+    site.assert_untouched("refused");
+}
+
+#[test]
+fn a_service_that_names_no_version_leaves_it_to_the_image() {
+    let site = Site::new();
+    for version in [
+        json!(null),
+        json!({"FW": null}),
+        json!({"FW": "14.32"}),
+        json!({}),
+    ] {
+        let bundle = site.bundle.clone();
+        let there = Arc::new(AtomicBool::new(true));
+        let seen = Arc::clone(&there);
+        let server = Server::start(&site.authority, Kind::Good, move |request| {
+            if request.method == "POST" {
+                let row = json!([{"PSID": BOARD, "Found": 1, "Name": "lab.mfa",
+                                  "URL": "fw/lab.mfa", "Ver": version}]);
+                Reply::new(200, row.to_string())
+            } else if seen.load(Ordering::SeqCst) {
+                file(request, &bundle)
+            } else {
+                Reply::new(404, "")
+            }
+        });
+        let card = ["-d", "0000:03:00.0", "--format", "json"];
+        let ran = site.online(&server, &[&["query"][..], &card].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let listed = &ran.json()["cards"][0];
+        assert_eq!(listed["status"], "update_required", "{ran:?}");
+        assert_eq!(listed["firmware"]["available"], "14.32.1010");
+        let ran = site.online(&server, &[&["update", "--dry-run"][..], &card].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.json()["cards"][0]["to"], "14.32.1010", "{ran:?}");
+        // Without the file nobody knows.
+        there.store(false, Ordering::SeqCst);
+        let update = ["update", "--yes", "--refresh"];
+        let ran = site.online(&server, &[&update[..], &card].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let failed = &ran.json()["cards"][0];
+        assert_eq!(failed["result"], "failed", "{ran:?}");
+        let reason = failed["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("the service names no version"),
+            "{reason}"
+        );
+        std::fs::remove_dir_all(site.cache()).unwrap();
+    }
+    site.assert_untouched("dry runs");
 }

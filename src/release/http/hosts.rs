@@ -1,4 +1,8 @@
-//! Hosts a redirect may lead to.
+//! Hosts a redirect may lead to, and this very host.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
 
 /// Where the vendor's service redirects to (mft-compat 5.1: the public host redirects today).
 pub const VENDOR_HOSTS: [&str; 4] = [
@@ -44,6 +48,21 @@ impl AllowedHosts {
                 Some(suffix) => suffix.starts_with('.') && host.ends_with(suffix),
                 None => host == *pattern,
             })
+    }
+}
+
+/// Whether it is on this very host: nobody else is on the way there.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => {
+            let address = host.trim_start_matches('[').trim_end_matches(']');
+            address
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
+        }
+        None => false,
     }
 }
 

@@ -15,6 +15,7 @@ use super::{FILE_NAME, Index, read};
 use crate::release::cache::Cache;
 use crate::release::content;
 use crate::release::digest::{self, Digest};
+use crate::release::http::hosts::is_loopback;
 use crate::release::http::{Client, Connector, HttpError, shown};
 use crate::release::record::{Place, Release};
 
@@ -113,6 +114,17 @@ fn in_folder(path: &Path) -> PathBuf {
 }
 
 impl IndexSource {
+    /// Anybody on the way could put another index in its place: it comes over plain http from
+    /// another host, and need not be signed.
+    #[must_use]
+    pub fn is_unprotected(&self) -> bool {
+        let open = match &self.place {
+            IndexPlace::Local(_) => false,
+            IndexPlace::Remote(url) => url.scheme() == "http" && !is_loopback(url),
+        };
+        open && self.keys.is_empty()
+    }
+
     /// The index, checked. `cache` remembers which index was seen.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use reqwest::Url;
 use serde_json::json;
 
 use super::content;
+use super::http::hosts::is_loopback;
 use super::http::{Client, HttpError, JsonAnswer, shown};
 use super::record::{Asked, Place, Release, Unsorted, component_version, same_board};
 use crate::identity::Psid;
@@ -398,17 +399,4 @@ fn distinct(asked: &[Asked]) -> Vec<&Asked> {
         }
     }
     distinct
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => {
-            let address = host.trim_start_matches('[').trim_end_matches(']');
-            address
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
-        }
-        None => false,
-    }
 }
