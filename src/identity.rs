@@ -91,11 +91,42 @@ impl FromStr for Psid {
     }
 }
 
-/// The number of `digits` hexadecimal digits and nothing else.
+/// The number of `digits` hexadecimal digits: plain, after `0x`, or in groups of equal size
+/// between colons or dashes, as labels and drivers write them.
 fn hex(text: &str, digits: usize) -> Option<u64> {
-    (text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit()))
-        .then(|| u64::from_str_radix(text, 16).ok())
+    let plain = text.strip_prefix("0x").or(text.strip_prefix("0X"));
+    let plain = plain.unwrap_or(text);
+    let separator = plain.chars().find(|&c| c == ':' || c == '-');
+    let joined = match separator {
+        Some(separator) => {
+            let groups: Vec<&str> = plain.split(separator).collect();
+            let size = groups.first().map_or(0, |group| group.len());
+            if groups.iter().any(|group| group.len() != size) {
+                return None;
+            }
+            groups.concat()
+        }
+        None => plain.to_owned(),
+    };
+    (joined.len() == digits && joined.bytes().all(|b| b.is_ascii_hexdigit()))
+        .then(|| u64::from_str_radix(&joined, 16).ok())
         .flatten()
+}
+
+/// The address that `digits` digits of `text` are; what is no number and what is none of a card
+/// are told apart.
+fn address<T>(
+    text: &str,
+    digits: usize,
+    new: impl FnOnce(u64) -> Option<T>,
+    [form, placeholder]: [&'static str; 2],
+) -> Result<T, NotAnIdentity> {
+    let not = |what| NotAnIdentity {
+        what,
+        text: text.to_owned(),
+    };
+    let value = hex(text, digits).ok_or_else(|| not(form))?;
+    new(value).ok_or_else(|| not(placeholder))
 }
 
 /// A 48-bit MAC address, printed as 12 lower-case hex digits.
@@ -130,14 +161,13 @@ impl fmt::Display for Mac {
 impl FromStr for Mac {
     type Err = NotAnIdentity;
 
-    /// Twelve hexadecimal digits.
+    /// Twelve hexadecimal digits, also as `0c:42:a1:00:00:00`, `0c-42-a1-00-00-00` or with `0x`.
     fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
-        hex(text, 12)
-            .and_then(Self::new)
-            .ok_or_else(|| NotAnIdentity {
-                what: "MAC (12 hexadecimal digits, such as 0c42a1000000)",
-                text: text.to_owned(),
-            })
+        let what = [
+            "MAC (12 hexadecimal digits, such as 0c42a1000000)",
+            "MAC of any card: all zeroes and all ones mean that none is set",
+        ];
+        address(text, 12, Self::new, what)
     }
 }
 
@@ -172,14 +202,13 @@ impl fmt::Display for Guid {
 impl FromStr for Guid {
     type Err = NotAnIdentity;
 
-    /// Sixteen hexadecimal digits.
+    /// Sixteen hexadecimal digits, also in groups (`0c42:a103:00a1:0000`) or with `0x`.
     fn from_str(text: &str) -> Result<Self, NotAnIdentity> {
-        hex(text, 16)
-            .and_then(Self::new)
-            .ok_or_else(|| NotAnIdentity {
-                what: "GUID (16 hexadecimal digits, such as 0c42a10300a10000)",
-                text: text.to_owned(),
-            })
+        let what = [
+            "GUID (16 hexadecimal digits, such as 0c42a10300a10000)",
+            "GUID of any card: all zeroes and all ones mean that none is set",
+        ];
+        address(text, 16, Self::new, what)
     }
 }
 
@@ -226,8 +255,33 @@ mod tests {
         assert_eq!(guid.to_string().parse(), Ok(guid));
         let psid: Psid = "MT_2420110034".parse().unwrap();
         assert_eq!(psid.to_string().parse(), Ok(psid));
-        assert!("0c:42:a1:00:00:00".parse::<Mac>().is_err());
-        assert!("000000000000".parse::<Mac>().is_err());
+        for text in [
+            "0c:42:a1:00:00:00",
+            "0C-42-A1-00-00-00",
+            "0x0c42a1000000",
+            "0c42:a100:0000",
+        ] {
+            assert_eq!(text.parse(), Ok(mac), "{text}");
+        }
+        for text in ["0c42:a103:00a1:0000", "0x0c42a10300a10000"] {
+            assert_eq!(text.parse(), Ok(guid), "{text}");
+        }
+        for text in [
+            "0c:42:a1:00:00",
+            "0c42:a1:000000",
+            "0c:42-a1:00:00:00",
+            ":::",
+        ] {
+            assert!(text.parse::<Mac>().is_err(), "{text}");
+        }
+        for text in ["000000000000", "ff:ff:ff:ff:ff:ff"] {
+            assert_eq!(
+                text.parse::<Mac>().unwrap_err().to_string(),
+                format!(
+                    "`{text}` is not a MAC of any card: all zeroes and all ones mean that none is set"
+                )
+            );
+        }
         assert!("+c42a10300a10000".parse::<Guid>().is_err());
         assert!("MT_1\0junk".parse::<Psid>().is_err());
         assert_eq!(

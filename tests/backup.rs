@@ -296,7 +296,8 @@ fn files_that_are_no_backup_of_such_a_flash_are_refused() {
     );
     assert_eq!(
         refusal(&vec![0xff; FLASH as usize]),
-        "the file is no backup of this card's flash: no good image for this chip is in it"
+        "there is no good image for this chip in the file: there was none on the flash it was copied \
+         from, or it has changed since"
     );
     assert!(refusal(b"not a backup").contains("no backup"));
     bytes[0x7900] ^= 1;

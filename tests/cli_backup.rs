@@ -413,7 +413,8 @@ fn the_backup_of_another_chip_is_refused_whatever_is_consented() {
     let ran = bench.run("restore", &[&[file.as_str()], &consents[..]].concat());
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(
-        ran.stderr.contains("no good image for this chip is in it"),
+        ran.stderr
+            .contains("no good image for this chip in the file"),
         "{ran:?}"
     );
 }
@@ -890,4 +891,65 @@ fn a_card_in_recovery_is_saved_as_it_is_and_the_copy_is_called_not_sound() {
         "{ran:?}"
     );
     assert!(fs::read(&file).unwrap() == bench.flash());
+    let ran = bench.run("restore", &[&file, "--yes", "--no-backup"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    let told = "there was none on the flash it was copied from";
+    assert!(ran.stderr.contains(told), "{ran:?}");
+    assert!(
+        advice(&ran).contains("`cxfw update -d 0000:81:00.0 --image FILE`"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_broken_burn_of_a_card_without_firmware_names_no_way_back() {
+    let bench = Bench::with("cx5-recovery", |card| card.recovery = true);
+    let image = bench.image(1);
+    let fault = ["power-loss", "--of", "flash", "--at", "40"];
+    let armed = [&["lab", "fault", "cx5-recovery"], &fault[..]].concat();
+    assert_eq!(bench.lab.run(&armed).code, Some(0));
+    let ran = bench.run("update", &["--yes", "--image", &image]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(bench.automatic().len(), 1);
+    assert!(!ran.stderr.contains("restore"), "{ran:?}");
+}
+
+#[test]
+fn a_flash_that_reads_differently_each_time_is_not_burned_without_the_users_word() {
+    for (name, method) in [
+        ("cx4lx", "component"),
+        ("cx4lx", "direct"),
+        ("cx3-10g", "auto"),
+    ] {
+        let bench = Bench::new(name);
+        let image = bench.image(1);
+        let fault = ["lab", "fault", name, "bit-errors", "--every", "3"];
+        assert_eq!(bench.lab.run(&fault).code, Some(0));
+        let args = ["--yes", "--method", method, "--image", &image];
+        let ran = bench.run("update", &args);
+        assert_eq!(ran.code, Some(1), "{name}: {method}: {ran:?}");
+        assert!(
+            ran.stderr.contains("nothing was written"),
+            "{method}: {ran:?}"
+        );
+        assert!(bench.automatic().is_empty());
+        if method == "component" {
+            assert!(
+                advice(&ran).contains("--no-backup burns all the same"),
+                "{ran:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_named_folder_that_is_not_there_is_made() {
+    let bench = Bench::new("cx4lx");
+    let folder = bench.file("new/folder/");
+    let ran = bench.run("backup", &["-o", &folder]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(files(Path::new(&folder)).len(), 1);
+    let ran = bench.run("backup", &["-o", "/proc/no/such/"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("cannot make /proc/no/such/"), "{ran:?}");
 }

@@ -38,6 +38,12 @@ impl CardError {
         }
     }
 
+    /// The same of a card that is known: the advice names it.
+    pub(super) fn of(self, device: &str) -> Self {
+        let advice = self.advice.map(|advice| advice_for(device, &advice));
+        Self { advice, ..self }
+    }
+
     /// The chip's boot ROM found no usable image.
     pub(super) fn recovery(device: &str, chip: &str) -> Self {
         Self::new(
@@ -55,6 +61,12 @@ impl CardError {
             "this is a defect of cxfw; please report it with the output of -vv",
         )
     }
+}
+
+/// Advice for any card, with this one's name in its commands.
+#[must_use]
+pub fn advice_for(device: &str, advice: &str) -> String {
+    advice.replace(" -d DEV ", &format!(" -d {device} "))
 }
 
 /// How a card in recovery is brought back.

@@ -115,7 +115,7 @@ pub struct CardReport {
 impl CardReport {
     /// Keeps `error` if it is the first one.
     pub(super) fn note(&mut self, error: impl Into<CardError>) {
-        let error = error.into();
+        let error = error.into().of(&self.device);
         log::debug!("{}: {}: {}", self.device, error.code, error.message);
         self.error.get_or_insert(error);
     }

@@ -206,6 +206,7 @@ fn flash(device: &Device, report: &mut CardReport) {
 /// matter, and not the card's state.
 fn flash_unread(report: &mut CardReport, error: CardError) {
     if report.recovery && error.code != "no_valid_image" {
+        let error = error.clone().of(&report.device);
         report.warnings.push(error.with_advice());
     }
     report.note(error);

@@ -26,7 +26,7 @@ pub struct BackupArgs {
     devices: DeviceArgs,
 
     /// File to write, which must not be there; or a folder (one that is there, or a name that ends
-    /// in /), in which the file is named by PSID, version, MAC and date
+    /// in /, which is made), in which the file is named by PSID, version, MAC and date
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -40,6 +40,12 @@ impl BackupArgs {
         settings.no_xml("backup")?;
         let host = Host::open(settings)?;
         let card = OneCard::take(&host, &self.devices, settings, "backup")?;
+        if let Destination::Folder(folder) = destination(&self.output) {
+            keep::make(folder).map_err(|error| CliError::Backup {
+                device: card.name().to_owned(),
+                source: Box::new(error),
+            })?;
+        }
         let working = host.interrupt().burning();
         let backup = match self.save(&card, settings, working.cancel())? {
             Ok(backup) => backup,

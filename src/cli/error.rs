@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::release_error::ReleaseError;
 use crate::access::AccessError;
 use crate::bundle::BundleError;
+use crate::card::advice_for;
 use crate::config::ConfigError;
 use crate::flash::backup::BackupError;
 use crate::flash::component;
@@ -378,7 +379,7 @@ impl Hint for CliError {
                 "no tool can copy such a flash: keep the image file of the version it runs; the way \
                  back is `cxfw update --image FILE --allow-downgrade`"
             }
-            Self::Backup { source, .. } => return Some(source.advice()),
+            Self::Backup { device, source } => return Some(advice_for(device, &source.advice())),
             Self::NoTerminalForLock => "look whether its owner is dead, then run again with --yes",
             Self::LockInUse { pid, .. } => {
                 return Some(format!("let process {pid} end, or end it"));

@@ -1,7 +1,6 @@
 //! The backup before a burn: where it goes, and the command that puts it back.
 
 use std::fs::{self, DirBuilder};
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use clap::Args;
 use super::host::Host;
 use super::settings::{Settings, Target};
 use crate::access::Device;
+use crate::card::advice_for;
 use crate::flash::backup::{self, BackupError, BackupOptions, Destination, Scope};
 use crate::flash::direct::Through;
 use crate::flash::{Cancel, CardLock};
@@ -86,19 +86,31 @@ impl From<BackupError> for NotKept {
 }
 
 impl NotKept {
-    /// The end of a burn that did not begin; `outcome` is that of its card.
-    pub(super) fn outcome(self, outcome: impl FnOnce(Ending, String) -> Outcome) -> Outcome {
+    /// The end of a burn that did not begin; `outcome` is that of its card. A card whose flash
+    /// cannot be read has failed; a folder is for the user to choose, and secure firmware is no
+    /// fault.
+    pub(super) fn outcome(
+        self,
+        device: &str,
+        outcome: impl FnOnce(Ending, String) -> Outcome,
+    ) -> Outcome {
         let Self { error, advice } = self;
         let (ending, reason) = if error.is_interrupted() {
             let reason = "stopped while the old firmware was saved; nothing was written";
             (Ending::Interrupted, reason.to_owned())
         } else {
             let reason = format!("no backup could be made, so nothing was written: {error}");
-            (Ending::Refused, reason)
+            let of_choice = error.is_of_file() || error.is_refusal();
+            let ending = if of_choice {
+                Ending::Refused
+            } else {
+                Ending::Failed
+            };
+            (ending, reason)
         };
         Outcome {
             code: Some(error.reason().to_owned()),
-            advice: Some(advice),
+            advice: Some(advice_for(device, &advice)),
             ..outcome(ending, reason)
         }
     }
@@ -118,11 +130,30 @@ impl Keeping {
     }
 }
 
-/// The outcome of a burn with its backup, and with the way back where it broke off.
-pub(super) fn told(outcome: Outcome, backup: Backup, settings: &Settings, device: &str) -> Outcome {
+/// What was kept of the flash before a burn.
+pub(super) struct Kept {
+    /// As it is reported.
+    pub(super) backup: Backup,
+    /// There is firmware in it that a restore puts back: of a card that had none there is none.
+    pub(super) leads_back: bool,
+}
+
+impl Kept {
+    /// Nothing, and why.
+    pub(super) fn nothing(why: impl Into<String>) -> Self {
+        Self {
+            backup: Backup::Without(why.into()),
+            leads_back: false,
+        }
+    }
+}
+
+/// The outcome of a burn with its backup, and with the way back where it broke off and there is one.
+pub(super) fn told(outcome: Outcome, kept: Kept, settings: &Settings, device: &str) -> Outcome {
+    let Kept { backup, leads_back } = kept;
     let broke_off = matches!(outcome.ending, Ending::Failed | Ending::Interrupted);
     let advice = match &backup {
-        Backup::File(file) if broke_off => {
+        Backup::File(file) if broke_off && leads_back => {
             let command = way_back(settings, device, file);
             let back = format!("to go back to the firmware that was there: `{command}`");
             let first = outcome.advice.map(|advice| format!("{advice}; "));
@@ -142,12 +173,8 @@ pub(super) fn save(
     (device, lock): (&Device, &CardLock),
     folder: &Path,
     (cancel, sink): (&Cancel, &mut Sink<'_>),
-) -> Result<PathBuf, NotKept> {
-    make(folder).map_err(|source| BackupError::File {
-        action: "make",
-        path: folder.to_owned(),
-        source,
-    })?;
+) -> Result<Kept, NotKept> {
+    make(folder)?;
     let options = BackupOptions {
         lock,
         through: Through::Auto,
@@ -158,7 +185,10 @@ pub(super) fn save(
     if let Some(text) = many(folder) {
         sink(Event::Note { text });
     }
-    Ok(absolute(&saved.path))
+    Ok(Kept {
+        backup: Backup::File(absolute(&saved.path)),
+        leads_back: saved.sound,
+    })
 }
 
 /// What is said of a folder with so many backups that somebody should think of clearing it.
@@ -179,9 +209,14 @@ fn many(folder: &Path) -> Option<String> {
     })
 }
 
-/// For its owner only: a flash may hold keys.
-fn make(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+/// Makes a folder for backups if it is not there. For its owner only: a flash may hold keys.
+pub(super) fn make(folder: &Path) -> Result<(), BackupError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|source| BackupError::File {
+        action: "make",
+        path: folder.to_owned(),
+        source,
+    })
 }
 
 /// The command that puts a backup back, as a shell takes it, from any folder.

@@ -15,17 +15,18 @@ use super::ask;
 use super::error::CliError;
 use super::exit::Exit;
 use super::host::Host;
-use super::keep::{self, KeepArgs, Keeping};
+use super::keep::{self, KeepArgs, Keeping, Kept};
 use super::one_card::OneCard;
 use super::settings::{Format, Settings};
 use crate::bundle::Bundle;
+use crate::card::advice_for;
 use crate::flash::backup::{self, OtherCard, RestorePlan};
 use crate::flash::direct::{BurnError, BurnOptions, Choices, Owner, PsidChange};
 use crate::flash::{Activation, Burned, Cancel, CardLock};
 use crate::progress::Sink;
 use crate::report::json::Restored;
 use crate::report::progress::Board;
-use crate::report::{Backup, Ending, Outcome, backup as text, json};
+use crate::report::{Ending, Outcome, backup as text, json};
 
 /// Largest file that is read: no flash of these cards has as many bytes.
 const LARGEST: u64 = 1 << 28;
@@ -191,14 +192,15 @@ impl Run<'_> {
         (cancel, sink): (&Cancel, &mut Sink<'_>),
     ) -> Result<Outcome, CliError> {
         let device = card.device()?;
-        let backup = match &self.keeping {
-            Keeping::Nothing => Backup::Without("--no-backup".to_owned()),
+        let kept = match &self.keeping {
+            Keeping::Nothing => Kept::nothing("--no-backup"),
             Keeping::In(folder) => {
                 match keep::save((device, &card.lock), folder, (cancel, &mut *sink)) {
-                    Ok(path) => Backup::File(path),
+                    Ok(kept) => kept,
                     Err(not_kept) => {
-                        return Ok(not_kept
-                            .outcome(|ending, reason| outcome(ending, reason, Some(planned))));
+                        return Ok(not_kept.outcome(card.name(), |ending, reason| {
+                            outcome(ending, reason, Some(planned))
+                        }));
                     }
                 }
             }
@@ -209,7 +211,7 @@ impl Run<'_> {
             Ok(burned) => restored(&burned, planned),
             Err(error) => self.broken_off(card, &error),
         };
-        Ok(keep::told(ended, backup, self.settings, card.name()))
+        Ok(keep::told(ended, kept, self.settings, card.name()))
     }
 
     fn broken_off(&self, card: &OneCard, error: &BurnError) -> Outcome {
@@ -234,13 +236,13 @@ impl Run<'_> {
                  board on this one"
                     .to_owned()
             }
-            _ => error.advice(),
+            _ => error.advice().replace("run the update", "run the restore"),
         };
         Outcome {
             method: Some(METHOD),
             code: Some(error.reason().to_owned()),
             state: Some(error.state()),
-            advice: Some(advice),
+            advice: Some(advice_for(card.name(), &advice)),
             from: card.card.report.firmware.stored,
             ..outcome(ending, error.to_string(), None)
         }

@@ -53,15 +53,15 @@ pub(super) fn burn(
         Ok(turn) => turn,
         Err(ended) => return *ended,
     };
-    let backup = match backup::save(&turn, cancel, sink) {
-        Ok(backup) => backup,
+    let kept = match backup::save(&turn, cancel, sink) {
+        Ok(kept) => kept,
         Err(ended) => return *ended,
     };
     let outcome = match turn.method {
         Method::Component => component::burn(&turn, cancel, sink),
         Method::Direct => direct::burn(&turn, cancel, sink),
     };
-    keep::told(outcome, backup, settings, &job.card.report.device)
+    keep::told(outcome, kept, settings, &job.card.report.device)
 }
 
 /// What burning one card would do, step by step; nothing is written.

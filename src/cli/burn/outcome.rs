@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use super::Job;
 use super::turn::Turn;
-use crate::card::{BootImage, Card};
+use crate::card::{BootImage, Card, CardReport, UpdatePath, advice_for};
 use crate::flash::activation::what_activates;
 use crate::flash::{Activation, BrokenOff, BurnFault};
 use crate::plan::{Action, Decision, Method, Offer, Status};
@@ -47,6 +47,19 @@ pub(super) fn activation_of_staged(card: &Card) -> Activation {
         what_activates(registers, boot_image).ok()
     };
     told().unwrap_or(Activation::Reboot)
+}
+
+/// What is said instead of another way of burning where a card has none.
+const NO_OTHER_WAY: &str = "the card takes images in this way only: take another image of this board \
+     from its vendor";
+
+/// Advice about this card: with its name, and no way of burning that it does not have.
+fn advice_on(card: &CardReport, advice: &str) -> String {
+    let by_firmware = card.update_path == Some(UpdatePath::Component);
+    if !by_firmware && advice.contains("--method component") {
+        return NO_OTHER_WAY.to_owned();
+    }
+    advice_for(&card.device, advice)
 }
 
 impl Turn<'_> {
@@ -121,7 +134,7 @@ impl Job<'_> {
             method: Some(method.word()),
             code: Some(error.reason().to_owned()),
             state: Some(error.state()),
-            advice: Some(error.advice()),
+            advice: Some(advice_on(&self.card.report, &error.advice())),
             ..self.outcome(ending, error.to_string())
         }
     }

@@ -60,11 +60,15 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// The way to the card's insides; the outcome when there is none.
+    /// The way to the card's insides; where there is none, the outcome with what stood against it
+    /// when the card was read.
     pub(super) fn device(&self) -> Result<&Device, Box<Outcome>> {
         let closed = || {
             let job = self.job;
-            Box::new(job.failed("the card cannot be opened", None, "no_access"))
+            Box::new(match &self.card.report.error {
+                Some(error) => job.failed(&error.message, error.advice.clone(), error.code),
+                None => job.failed("there is no way into the card", None, "no_access"),
+            })
         };
         self.card.device.as_ref().ok_or_else(closed)
     }

@@ -86,6 +86,19 @@ impl BackupError {
         !matches!(self, Self::Flash(_) | Self::Unsteady { .. })
     }
 
+    /// The card lets no tool read its flash, which is how it was made and not a fault.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(
+            self.reason(),
+            "secure_firmware"
+                | "not_direct"
+                | "flash_closed"
+                | "firmware_refuses"
+                | "unknown_flash_part"
+        )
+    }
+
     /// The user stopped it.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {

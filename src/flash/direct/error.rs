@@ -84,7 +84,7 @@ impl BurnFault for Fault {
     }
 
     fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused(_))
+        matches!(self, Self::Refused(refusal) if !refusal.is_of_hardware())
     }
 
     fn is_gone(&self) -> bool {

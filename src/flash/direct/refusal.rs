@@ -128,6 +128,12 @@ pub enum Refusal {
         /// Why not.
         reason: String,
     },
+    /// A copy of a flash that cannot go back, for there is no firmware in it.
+    #[error(
+        "there is no good image for this chip in the file: there was none on the flash it was copied \
+         from, or it has changed since"
+    )]
+    NothingSaved,
     /// Something of the card would be lost.
     #[error("after the burn the card would have lost its {what}")]
     DeviceDataLost {
@@ -172,11 +178,17 @@ impl Refusal {
             Self::NoIdentity => "no_identity",
             Self::Multicast { .. } => "bad_mac",
             Self::OtherCard { .. } => "other_card",
-            Self::NoBackup { .. } => "no_backup",
+            Self::NoBackup { .. } | Self::NothingSaved => "no_backup",
             Self::DeviceDataLost { .. } => "device_data_lost",
             Self::WouldNotBoot(_) => "would_not_boot",
             Self::Protected(_) => "write_protected",
         }
+    }
+
+    /// It is the card's flash that does not do what it should, and no rule that forbids the burn.
+    #[must_use]
+    pub const fn is_of_hardware(&self) -> bool {
+        matches!(self, Self::Protected(_))
     }
 
     /// What to do about it.
@@ -214,6 +226,10 @@ impl Refusal {
             }
             Self::NoBackup { .. } => {
                 "take a file that `cxfw backup` wrote of this card; an image is burned with \
+                 `cxfw update -d DEV --image FILE`"
+            }
+            Self::NothingSaved => {
+                "take an older backup of this card, or burn an image of this board with \
                  `cxfw update -d DEV --image FILE`"
             }
             Self::Multicast { .. } => "take the MAC from the board's label",

@@ -59,7 +59,7 @@ pub fn prepare_restore(
         )));
     }
     let Some(kept) = saved.kept else {
-        return Err(no_backup("no good image for this chip is in it".to_owned()));
+        return Err(Fault::Refused(Refusal::NothingSaved));
     };
     let (here, there) = (Owner::read(flash, card)?, Owner::of(&kept));
     let same = here.is_same_card(&there);

@@ -3,7 +3,7 @@
 
 use super::header;
 use crate::identity::Mac;
-use crate::lab::chip::{Boot, Chip, ChipError};
+use crate::lab::chip::{Boot, Chip, ChipError, Running};
 use crate::lab::host::{CardSpec, HostSpec, PciId, PcieLink, PortType};
 use crate::lab::{LabCard, LabError};
 use crate::model;
@@ -206,7 +206,7 @@ fn bridge_link(host: &HostSpec, secondary_bus: u8, address: Address) -> Option<L
 /// The functions of a card that answer.
 fn card_nodes(host: &HostSpec, card: &LabCard) -> Result<Vec<Node>, LabError> {
     let spec = &card.spec;
-    let running = running_version(&card.chip)?;
+    let running = running(&card.chip)?;
     let mut nodes = Vec::new();
     for (index, address) in spec.addresses().enumerate() {
         let Some(function) = card.chip.function(index) else {
@@ -226,8 +226,8 @@ fn card_nodes(host: &HostSpec, card: &LabCard) -> Result<Vec<Node>, LabError> {
             rdma: None,
             numa_node: spec.numa_node,
         };
-        if let Some(version) = running {
-            bind(&mut node, spec, index, version);
+        if let Some(running) = &running {
+            bind(&mut node, spec, index, running);
         }
         nodes.push(node);
     }
@@ -247,18 +247,16 @@ fn snapshot(function: &dyn ConfigSpace) -> Result<Vec<u32>, ConfigError> {
         .collect()
 }
 
-fn running_version(chip: &Chip) -> Result<Option<FwVersion>, ChipError> {
+fn running(chip: &Chip) -> Result<Option<Running>, ChipError> {
     Ok(match chip.status()? {
-        Some(Boot::Running(running)) => {
-            let [major, minor, subminor] = running.version;
-            Some(FwVersion::new(major, minor, subminor))
-        }
+        Some(Boot::Running(running)) => Some(*running),
         Some(Boot::Recovery) | None => None,
     })
 }
 
-/// What a driver adds to a function whose firmware runs.
-fn bind(node: &mut Node, spec: &CardSpec, index: usize, version: FwVersion) {
+/// What a driver adds to a function whose firmware runs, as that firmware tells it.
+fn bind(node: &mut Node, spec: &CardSpec, index: usize, running: &Running) {
+    let [major, minor, subminor] = running.version;
     let Some(model) = model::by_pci_id(node.id().device) else {
         return;
     };
@@ -276,8 +274,8 @@ fn bind(node: &mut Node, spec: &CardSpec, index: usize, version: FwVersion) {
         .collect();
     node.rdma = names.rdma.as_ref().map(|name| RdmaDevice {
         name: name.clone(),
-        fw_ver: version.to_string(),
-        board_id: spec.psid.to_string(),
+        fw_ver: FwVersion::new(major, minor, subminor).to_string(),
+        board_id: running.psid.clone(),
         hca_type: format!("MT{}", node.id().device),
         revision: spec.revision,
         node_guid: grouped(spec.guid.value() + index as u64),
