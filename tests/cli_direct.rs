@@ -352,6 +352,49 @@ fn a_held_capability_is_named_when_a_card_in_recovery_is_to_be_burned() {
 }
 
 #[test]
+fn addresses_for_a_card_that_keeps_its_own_are_refused() {
+    let lab = small();
+    let label = [
+        "--guid",
+        "50:6b:4b:03:00:2f:e7:a8",
+        "--mac",
+        "50-6b-4b-2f-e7-a8",
+    ];
+    let ran = lab.update_text(LX, &[&["--yes"], &label[..]].concat());
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    let told = "--guid and --mac are not for 0000:03:00.0";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert_eq!(lab.flash_operations(LX), 0);
+}
+
+#[test]
+fn a_card_in_recovery_that_was_burned_waits_for_its_cold_boot() {
+    let lab = with_recovery();
+    let image = lab.extracted("MT_0000000010");
+    let image = image.to_str().unwrap();
+    let named = ["--image", image];
+    assert_eq!(lab.update(CX5, &named, 0)["result"], "burned");
+    let card = lab.one(CX5);
+    assert_eq!(
+        (&card["status"], &card["recovery"]),
+        (&"activation_pending".into(), &true.into())
+    );
+    let error = card["error"].to_string();
+    assert!(!error.contains("--image FILE"), "{error}");
+    assert!(error.contains("switch the machine off and on"), "{error}");
+    let written = lab.flash_operations(CX5);
+    let card = lab.update(CX5, &named, 0);
+    assert_eq!(
+        (&card["result"], &card["activation"]),
+        (&"already_staged".into(), &"cold_boot".into())
+    );
+    assert_eq!(lab.flash_operations(CX5), written);
+    let again = [&named[..], &["--reinstall"]].concat();
+    assert_eq!(lab.update(CX5, &again, 0)["result"], "burned");
+    assert_eq!(lab.restart(CX5), "16.35.4506");
+}
+
+#[test]
 fn addresses_are_given_to_one_named_card_only() {
     let lab = small();
     let label = ["--guid", "506b4b03002fe7a8", "--mac", "506b4b2fe7a8"];

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use crate::access::{AccessError, GatewayError, IcmdError, RegisterError};
 use crate::image::ImageError;
 use crate::pci::ConfigError;
+use crate::version::FwVersion;
 
 /// Why something about a card could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +45,22 @@ impl CardError {
         Self { advice, ..self }
     }
 
+    /// The word for a card without firmware.
+    pub(super) const RECOVERY: &str = "recovery";
+
+    /// The chip's boot ROM found no usable image, and there is one on the flash by now.
+    pub(super) fn not_booted(chip: &str, version: FwVersion) -> Self {
+        Self::new(
+            Self::RECOVERY,
+            format!("{chip} is in flash recovery: {version} is on its flash and does not run yet"),
+            COLD_BOOT,
+        )
+    }
+
     /// The chip's boot ROM found no usable image.
     pub(super) fn recovery(device: &str, chip: &str) -> Self {
         Self::new(
-            "recovery",
+            Self::RECOVERY,
             format!("{chip} is in flash recovery: no firmware runs on it"),
             &revival(device),
         )
@@ -68,6 +81,10 @@ impl CardError {
 pub fn advice_for(device: &str, advice: &str) -> String {
     advice.replace(" -d DEV ", &format!(" -d {device} "))
 }
+
+/// What to do with a card in recovery whose flash holds an image.
+pub const COLD_BOOT: &str = "switch the machine off and on (without power for a moment) to run it; if \
+     the card is in recovery after that too, `cxfw update --reinstall` writes the image once more";
 
 /// How a card in recovery is brought back.
 #[must_use]

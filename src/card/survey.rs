@@ -175,6 +175,12 @@ fn inside(device: &Device, report: &mut CardReport) {
         let chip = report.model.map_or("the chip", |model| model.long_name);
         report.note(CardError::recovery(&report.device, chip));
         flash(device, report);
+        if let Some(version) = report.firmware.stored {
+            report.error = report.error.take().map(|error| match error.code {
+                CardError::RECOVERY => CardError::not_booted(chip, version),
+                _ => error,
+            });
+        }
     } else if let Some(registers) = device.registers() {
         live::read(registers, report);
     } else {

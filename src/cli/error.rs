@@ -93,6 +93,14 @@ pub enum CliError {
         /// Boards there are cards of.
         cards: Vec<String>,
     },
+    /// Addresses were given for a card whose firmware runs and keeps its own.
+    #[error(
+        "--guid and --mac are not for {device}: it is burned through its firmware, which keeps the addresses it has"
+    )]
+    IdentityKept {
+        /// The card.
+        device: String,
+    },
     /// A lab cannot be made or used.
     #[error(transparent)]
     Lab(#[from] LabError),
@@ -265,9 +273,10 @@ impl CliError {
             | Self::NotAPsid { .. }
             | Self::NothingOnInput
             | Self::NoCommand { .. } => Exit::Usage,
-            Self::Unmatched { .. } | Self::LockInUse { .. } | Self::LockKept { .. } => {
-                Exit::Refused
-            }
+            Self::Unmatched { .. }
+            | Self::LockInUse { .. }
+            | Self::LockKept { .. }
+            | Self::IdentityKept { .. } => Exit::Refused,
             Self::Backup { source, .. } if source.is_refusal() => Exit::Refused,
             Self::NoDevice | Self::Name(_) => Exit::NoDevice,
             // as shells tell it
@@ -308,6 +317,7 @@ impl CliError {
             Self::UpdateHandle(fault) => fault.reason(),
             Self::CardLock(_) => "card_locked",
             Self::NotOneDevice | Self::NotOneCard { .. } | Self::IdentityOfMany => "usage",
+            Self::IdentityKept { .. } => "identity_kept",
             Self::Closed { .. } => "no_access",
             Self::Backup { source, .. } => source.reason(),
             Self::LockInUse { .. } => "lock_in_use",
@@ -373,6 +383,9 @@ impl Hint for CliError {
             }
             Self::NotOneDevice | Self::NotOneCard { .. } | Self::IdentityOfMany => {
                 "name it with -d DEV"
+            }
+            Self::IdentityKept { .. } => {
+                "leave them out; they are for a card in recovery whose flash has lost its own"
             }
             Self::Closed { advice, .. } => return advice.clone(),
             Self::Backup { source, .. } if source.reason() == "secure_firmware" => {

@@ -164,6 +164,7 @@ impl UpdateArgs {
             decisions = plan(&survey.reports, &offers.offers, &policy);
         }
         drop(waiting);
+        self.check_identity(&survey, &decisions)?;
         let run = Run {
             args: self,
             settings,
@@ -177,6 +178,19 @@ impl UpdateArgs {
             unmatched: unmatched(&offers, &survey, &decisions),
         };
         run.go()
+    }
+
+    /// Addresses are not silently left unused by a burn through the firmware.
+    fn check_identity(&self, survey: &Survey, decisions: &[Decision]) -> Result<(), CliError> {
+        let by_firmware = |decision: &&Decision| decision.method == Some(Method::Component);
+        match (survey.reports.first(), decisions.iter().find(by_firmware)) {
+            (Some(card), Some(_)) if self.identity.given().is_some() => {
+                Err(CliError::IdentityKept {
+                    device: card.device.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Another board's image may be wanted when that was allowed, or when a named card does not say

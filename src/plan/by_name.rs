@@ -17,7 +17,11 @@ const fn is_named(policy: &Policy) -> bool {
 /// A card in recovery. The PSID that can still be read from its flash counts.
 pub(super) fn recovery(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     let passed = |reason| Decision::without_offer(Status::Recovery, policy.pass(), reason);
+    let on_flash = card.firmware.stored.filter(|_| !policy.consents.reinstall);
     if !is_named(policy) {
+        if let Some(version) = on_flash {
+            return written(None, version);
+        }
         let device = card.device.clone();
         return passed(Reason::Recovery { device });
     }
@@ -32,6 +36,12 @@ pub(super) fn recovery(card: &CardReport, offers: &[Offer], policy: &Policy) -> 
                 offers[choice.newest].psid(),
                 offers[choice.newest].version(),
             );
+            if let Some(stored) = on_flash
+                && version == Some(stored)
+                && new == card.psid.as_ref()
+            {
+                return written(Some(choice.newest), stored);
+            }
             let reason = match (&card.psid, new, version) {
                 (_, None, _) | (_, _, None) => Err(Reason::NoVersion),
                 (Some(old), Some(new), _) if old != new => Ok(changed(old, new)),
@@ -53,6 +63,15 @@ pub(super) fn recovery(card: &CardReport, offers: &[Offer], policy: &Policy) -> 
             status: Status::Recovery,
             ..refused
         },
+    }
+}
+
+/// The flash holds an image that waits for a cold boot, as after a burn.
+fn written(offer: Option<usize>, version: FwVersion) -> Decision {
+    let reason = Reason::Written { version };
+    Decision {
+        offer,
+        ..Decision::without_offer(Status::ActivationPending, Action::Activate, reason)
     }
 }
 

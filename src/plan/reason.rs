@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::branch::Branch;
-use crate::card::revival;
+use crate::card::{COLD_BOOT, revival};
 use crate::identity::Psid;
 use crate::version::FwVersion;
 
@@ -152,6 +152,11 @@ pub enum Reason {
         /// The image's board.
         psid: Psid,
         /// Its version.
+        version: FwVersion,
+    },
+    /// No firmware runs on the card yet, and its flash holds an image.
+    Written {
+        /// The version on flash.
         version: FwVersion,
     },
     /// The card does not say which board it is.
@@ -321,6 +326,12 @@ impl fmt::Display for Reason {
                     "no firmware runs; {version} for {psid} is written to the flash"
                 )
             }
+            Self::Written { version } => {
+                write!(
+                    f,
+                    "{version} is on the flash, and no firmware runs on the card yet"
+                )
+            }
             Self::NoPsid => f.write_str("the card tells no PSID"),
             Self::Recovery { .. } => f.write_str("no firmware runs on the card"),
             Self::QueryFailed { message, .. } => f.write_str(message),
@@ -399,6 +410,7 @@ impl Reason {
             Self::Revived { .. } => {
                 "the card runs it after a cold boot (the machine without power)"
             }
+            Self::Written { .. } => COLD_BOOT,
             Self::NoPsid => "run `cxfw query -v` on this card and check that it is initialised",
             Self::Recovery { device } => return Some(revival(device)),
             Self::QueryFailed { advice, .. } => return advice.clone(),

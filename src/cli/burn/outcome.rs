@@ -38,7 +38,7 @@ pub(in super::super) fn settled(decision: &Decision, card: &Card, offers: &[Offe
 /// card, and an older version than the running one needs a cold boot.
 pub(super) fn activation_of_staged(card: &Card) -> Activation {
     let firmware = &card.report.firmware;
-    if firmware.stored < firmware.running {
+    if card.report.recovery || firmware.stored < firmware.running {
         return Activation::ColdBoot;
     }
     let told = || {

@@ -114,7 +114,7 @@ pub(super) fn prepare_whole(
         area: device.area.as_ref(),
     };
     notes.extend(prospect.verify()?);
-    if found.kept.is_none() {
+    if found.kept.is_none() || choices.identity.is_some() {
         notes.extend(prospect.who(choices.identity)?);
     }
     let mut taken = prospect.taken()?;
