@@ -49,9 +49,9 @@ use toml::Spanned;
 
 use crate::model::Model;
 use crate::plan::Branch;
-use crate::release::http::{AllowedHosts, ProxyChoice, Retries, Timeouts};
+use crate::release::http::{self, AllowedHosts, ProxyChoice, Retries, Timeouts};
 use crate::release::index::{IndexPlace, IndexSource, Keys, family};
-use crate::release::service::{NAME, PUBLIC_KEY, VENDOR_SERVER};
+use crate::release::service::{self, NAME, PUBLIC_KEY, VENDOR_SERVER};
 use crate::release::source::Source;
 use crate::sys;
 
@@ -113,11 +113,11 @@ struct Written {
     backup: Option<PathBuf>,
     #[serde(default)]
     cafile: Vec<PathBuf>,
-    proxy: Option<String>,
+    proxy: Option<Spanned<String>>,
     #[serde(default)]
     no_proxy: Vec<String>,
     #[serde(default)]
-    allowed_hosts: Vec<String>,
+    allowed_hosts: Vec<Spanned<String>>,
     #[serde(default)]
     keys: Vec<Spanned<String>>,
     #[serde(default, rename = "source")]
@@ -132,7 +132,7 @@ struct Written {
 #[serde(deny_unknown_fields)]
 struct WrittenSource {
     index: Option<Spanned<String>>,
-    online: Option<String>,
+    online: Option<Spanned<String>>,
     name: Option<String>,
     key: Option<Spanned<String>>,
     keys: Option<Vec<Spanned<String>>>,
@@ -209,10 +209,10 @@ impl Config {
                 .map(|path| folder.join(path))
                 .collect(),
             proxy: ProxyChoice {
-                proxy: written.proxy,
+                proxy: written.proxy.as_ref().map(proxy).transpose()?,
                 no_proxy: written.no_proxy,
             },
-            allowed_hosts: AllowedHosts::new(&written.allowed_hosts),
+            allowed_hosts: allowed_hosts(&written.allowed_hosts)?,
             branches: branches(&written.branches)?,
             keys,
             sources,
@@ -255,7 +255,10 @@ fn understand_source(
             if source.keys.is_some() {
                 return Err(fault("`keys` are for an `index`"));
             }
-            let server = Some(server).filter(|server| !server.is_empty());
+            if !server.get_ref().is_empty() {
+                service::server_url(server.get_ref()).map_err(|error| at_value(&server, error))?;
+            }
+            let server = Some(server.into_inner()).filter(|server| !server.is_empty());
             let key = source.key.map(Spanned::into_inner);
             Ok(Source::Online {
                 server: server.unwrap_or_else(|| VENDOR_SERVER.to_owned()),
@@ -265,6 +268,25 @@ fn understand_source(
         }
         _ => Err(fault("a source has either `index` or `online`")),
     }
+}
+
+fn proxy(written: &Spanned<String>) -> Result<String, Fault> {
+    let text = written.get_ref();
+    http::proxy::parse("proxy", text).map_err(|error| at_value(written, error))?;
+    Ok(text.clone())
+}
+
+/// Names and `*.NAME`; an address with `https://` or a path would never be one of them.
+fn allowed_hosts(written: &[Spanned<String>]) -> Result<AllowedHosts, Fault> {
+    for host in written {
+        let text = host.get_ref();
+        if text.is_empty() || text == "*" || text.contains(['/', ' ']) {
+            let reason = format!("`{text}` is no host: write NAME or *.NAME");
+            return Err(at_value(host, reason));
+        }
+    }
+    let hosts: Vec<&str> = written.iter().map(|host| host.get_ref().as_str()).collect();
+    Ok(AllowedHosts::new(&hosts))
 }
 
 fn keys(written: &[Spanned<String>], folder: &Path) -> Result<Keys, Fault> {

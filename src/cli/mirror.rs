@@ -107,6 +107,11 @@ impl MirrorArgs {
             log::info!("examining {file}");
         })
         .map_err(ReleaseError::Mirror)?;
+        if built.releases == 0 {
+            let folder = self.folder.display();
+            let text = format!("{folder}: no firmware in it, so the index lists nothing");
+            super::warn(settings, &[text]);
+        }
         report(settings, &haul, &built)?;
         Ok(if haul.failures.is_empty() && built.problems.is_empty() {
             Exit::Done

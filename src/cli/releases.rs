@@ -70,6 +70,17 @@ impl Listing {
         }
     }
 
+    /// Checks every listed file of the folders among the lists.
+    ///
+    /// # Errors
+    /// The first that is not what is listed.
+    pub fn check_folders(&self) -> Result<(), CliError> {
+        Ok(self
+            .sources
+            .check_folders()
+            .map_err(ReleaseError::Download)?)
+    }
+
     /// What is on offer, as far as it was read.
     #[must_use]
     pub fn offers(&self) -> Vec<Offer> {

@@ -160,6 +160,14 @@ impl UpdateArgs {
         let mut board = TransferBoard::new(settings.progress);
         offers.fetch_unversioned(&mut board);
         let mut decisions = plan(&survey.reports, &offers.offers, &policy);
+        // With one byte changed anywhere in a folder, nothing of it is burned.
+        if let Some(listing) = offers
+            .listing
+            .as_ref()
+            .filter(|_| !due(&decisions).is_empty())
+        {
+            listing.check_folders()?;
+        }
         while offers.fetch(&due(&decisions), &mut board) {
             decisions = plan(&survey.reports, &offers.offers, &policy);
         }

@@ -4,6 +4,7 @@
 //! has: "listed nowhere" means that all were asked and answered. What two sources offer alike is
 //! one offer, that of the first.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::download::{
 };
 use super::findings::{Findings, Searched};
 use super::http::{Connector, HttpError};
-use super::index::{Index, IndexError, IndexSource};
+use super::index::{Index, IndexError, IndexPlace, IndexSource};
 use super::mirror::Extra;
 use super::record::{Asked, Place, Release, Unsorted};
 use super::service::{self, Listing, Service, ServiceError};
@@ -132,6 +133,36 @@ impl Sources {
             }
         })
         .in_order(asked)
+    }
+
+    /// Checks the files of the indexes in folders of this machine: every listed one that is there
+    /// has the listed size and SHA-256, also those that nobody needs now. A folder that was
+    /// carried here and changed on the way is not to be trusted with any of its files.
+    ///
+    /// # Errors
+    /// The first file that is another. An index that cannot be read has told so when it was asked.
+    pub fn check_folders(&self) -> Result<(), DownloadError> {
+        for source in &self.list {
+            let Source::Index(source) = source else {
+                continue;
+            };
+            if !matches!(source.place, IndexPlace::Local(_)) {
+                continue;
+            }
+            let Ok(index) = source.load(&self.connector, None) else {
+                continue;
+            };
+            let mut seen = HashSet::new();
+            for release in index.releases() {
+                if let Place::Local(path) = &release.place
+                    && seen.insert(path)
+                    && path.exists()
+                {
+                    Expected::of(release).check_bytes(path, &path.display().to_string())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Everything the indexes among the sources list. The service has a list of files, but does

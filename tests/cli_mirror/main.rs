@@ -132,6 +132,15 @@ fn a_damaged_file_is_left_out_and_told_of_each_time() {
 }
 
 #[test]
+fn a_folder_without_firmware_is_said_to_have_none() {
+    let site = Site::new();
+    fs::remove_file(site.folder.join("lab.mfa")).unwrap();
+    let ran = run(&["mirror", site.folder.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("no firmware in it"), "{ran:?}");
+}
+
+#[test]
 fn nginx_serves_a_mirror_through_tinyproxy() {
     let site = Site::new();
     site.mirror(&[]);

@@ -44,6 +44,50 @@ fn one_changed_byte_anywhere_and_nothing_is_burned() {
     assert_eq!(crate::result(&ran), "burned", "{ran:?}");
 }
 
+#[test]
+fn a_changed_file_that_no_card_needs_keeps_the_folder_from_being_used() {
+    let site = Site::new();
+    let other = site.folder.join("other.bin");
+    fs::write(&other, crate::cli_common::old_lx_image("MT_0000000099")).unwrap();
+    site.mirror(&[]);
+    flip(&other, 5000);
+    assert_eq!(burns_nothing(&site, &[], "another board's"), "wrong_digest");
+    let error = &site.update(&[]).json()["errors"][0];
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("other.bin"), "{message}");
+    // A file that was left behind was not changed.
+    fs::remove_file(&other).unwrap();
+    assert_eq!(crate::result(&site.update(&[])), "burned");
+}
+
+#[test]
+fn an_unsigned_index_does_not_keep_the_signed_one_from_being_taken() {
+    let site = Site::new();
+    let Some((public, secret)) = key(&site, "site") else {
+        return;
+    };
+    site.mirror(&["--serial", "1000"]);
+    let ran = site.update(&["--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for name in ["index.xml", "index.xml.sha256"] {
+        fs::remove_file(site.folder.join(name)).unwrap();
+    }
+    site.mirror(&["--serial", "5", "--sign", &secret]);
+    let ran = site.update(&["--index-key", &public]);
+    assert_eq!(crate::result(&ran), "burned", "{ran:?}");
+}
+
+#[test]
+fn the_public_key_is_no_key_to_sign_with() {
+    let site = Site::new();
+    let Some((public, _)) = key(&site, "site") else {
+        return;
+    };
+    let ran = run(&["mirror", site.folder.to_str().unwrap(), "--sign", &public]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("that is a public key"), "{ran:?}");
+}
+
 /// A key made by minisign itself, without a password; `None` where that is not installed.
 fn key(site: &Site, name: &str) -> Option<(String, String)> {
     let path = |ending: &str| {

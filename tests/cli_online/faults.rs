@@ -266,3 +266,45 @@ fn an_error_that_passes_is_tried_again() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("1 burned"), "{ran:?}");
 }
+
+#[test]
+fn a_file_that_stalls_is_completed_and_burned() {
+    let site = Site::new();
+    let requests = AtomicUsize::new(0);
+    let server = site.server(move |request, bytes| {
+        let first = requests.fetch_add(1, Ordering::SeqCst) == 0;
+        let fault = if first {
+            Fault::StallAt(bytes.len() / 2)
+        } else {
+            Fault::None
+        };
+        file(request, bytes).fault(fault)
+    });
+    let ran = site.online(&server, &CARD);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("1 burned"), "{ran:?}");
+    assert!(server.requests()[2].header("range").is_some());
+}
+
+#[test]
+fn a_continued_file_that_is_not_whole_is_fetched_once_more_from_its_beginning() {
+    let site = Site::new();
+    let requests = AtomicUsize::new(0);
+    let server = site.server(move |request, bytes| {
+        let number = requests.fetch_add(1, Ordering::SeqCst);
+        // The first half is of another file, though server and validator say it is the same.
+        let mut bytes = bytes.to_vec();
+        let middle = bytes.len() / 2;
+        if number == 0 {
+            bytes[middle / 2] ^= 1;
+            return file(request, &bytes).fault(Fault::CutAt(middle));
+        }
+        file(request, &bytes)
+    });
+    let ran = site.online(&server, &CARD);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("1 burned"), "{ran:?}");
+    let asked = server.requests();
+    assert!(asked[2].header("range").is_some(), "{}", asked.len());
+    assert!(asked[3].header("range").is_none(), "{}", asked.len());
+}

@@ -53,9 +53,16 @@ impl Downloader {
             sha256,
             how,
         };
+        // Without a lock, so that a cache that may only be read serves what is in it.
+        if order.freshness == Freshness::Keep
+            && let Some(sha256) = kept(order)
+        {
+            return Ok(fetched(sha256, How::Kept));
+        }
         let folder = order.folder();
         fs::create_dir_all(folder).map_err(io_error("create", folder))?;
         let mut part = self.take_part(order, sink)?;
+        // Another process may just have fetched it.
         if order.freshness == Freshness::Keep
             && let Some(sha256) = kept(order)
         {
@@ -89,15 +96,37 @@ impl Downloader {
         part: &mut Part,
         sink: &mut TransferSink<'_>,
     ) -> Result<Digest, DownloadError> {
+        let resumed = self.transfer(order, part, sink)?;
+        match complete(order, part) {
+            Err(error) if resumed && !matches!(error, DownloadError::Io { .. }) => {
+                // The two halves may be of two files; the whole is worth one more request.
+                let text = format!("{error}; what arrived in parts does not fit, starting over");
+                sink(Transfer::Note { text });
+                part.restart().map_err(io_error("empty", part.path()))?;
+                self.transfer(order, part, sink)?;
+                complete(order, part)
+            }
+            other => other,
+        }
+    }
+
+    /// Fills the part; returns whether it went on with what was there.
+    fn transfer(
+        &self,
+        order: &Order,
+        part: &mut Part,
+        sink: &mut TransferSink<'_>,
+    ) -> Result<bool, DownloadError> {
         match &order.from {
             Place::Remote(url) => {
                 let client = self.connector.client()?;
-                remote::Remote::new(client, url, order, &self.limits).transfer(part, sink)?;
+                remote::Remote::new(client, url, order, &self.limits).transfer(part, sink)
             }
-            Place::Local(path) => local::copy(path, order, &self.limits, part, sink)?,
+            Place::Local(path) => {
+                local::copy(path, order, &self.limits, part, sink)?;
+                Ok(false)
+            }
         }
-        part.sync().map_err(io_error("write", part.path()))?;
-        order.expected.verify(part.path(), &order.source())
     }
 
     fn take_part(&self, order: &Order, sink: &mut TransferSink<'_>) -> Result<Part, DownloadError> {
@@ -123,6 +152,12 @@ impl Downloader {
             },
         })
     }
+}
+
+/// The digest of a part that is all there, if it is what it must be.
+fn complete(order: &Order, part: &Part) -> Result<Digest, DownloadError> {
+    part.sync().map_err(io_error("write", part.path()))?;
+    order.expected.verify(part.path(), &order.source())
 }
 
 /// The digest of a file that is there, if it is still the one that was verified and keeps what is

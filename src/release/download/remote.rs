@@ -23,6 +23,8 @@ pub struct Remote<'a> {
     limits: &'a Limits,
     /// Which contents the part is from.
     origin: Option<Origin>,
+    /// The last answer continued what was there.
+    resumed: bool,
 }
 
 impl<'a> Remote<'a> {
@@ -38,15 +40,17 @@ impl<'a> Remote<'a> {
             order,
             limits,
             origin: None,
+            resumed: false,
         }
     }
 
-    /// Completes the part, in as many attempts as make sense.
+    /// Completes the part, in as many attempts as make sense; returns whether bytes of several
+    /// answers are in it.
     pub fn transfer(
         mut self,
         part: &mut Part,
         sink: &mut TransferSink<'_>,
-    ) -> Result<(), DownloadError> {
+    ) -> Result<bool, DownloadError> {
         let retries = *self.client.retries();
         self.resume(part)?;
         let (mut fruitless, mut all) = (0, 0);
@@ -54,7 +58,7 @@ impl<'a> Remote<'a> {
             let before = part.len();
             let error = match self.attempt(part, sink) {
                 Err(DownloadError::Http(error)) if error.is_passing() => error,
-                done => return done,
+                done => return done.map(|()| self.resumed),
             };
             all += 1;
             let advanced = part.len() > before;
@@ -90,6 +94,7 @@ impl<'a> Remote<'a> {
     ) -> Result<(), DownloadError> {
         let answer = self.ask(part, sink)?;
         let (before, from) = (part.len(), shown(answer.url()));
+        self.resumed = before > 0;
         let total = match answer.part()? {
             Some(partial) => partial.total,
             None => answer.length(),

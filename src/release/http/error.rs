@@ -249,6 +249,12 @@ impl HttpError {
                 fault: RedirectFault::Host,
                 ..
             } => "if you trust that host, add it to allowed_hosts in the configuration",
+            Self::Redirect {
+                fault: RedirectFault::Scheme,
+                ..
+            } => {
+                "ask who runs the server to redirect to https; firmware is not fetched over plain http from there"
+            }
             Self::TimedOut { .. } | Self::Lost { .. } => {
                 "try again later; a download goes on where it ended"
             }
@@ -273,7 +279,10 @@ impl HttpError {
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Status { status, .. } => status.is_server_error(),
-            Self::Lost { .. } => true,
+            Self::Lost { .. }
+            | Self::TimedOut {
+                wait: Wait::Stall, ..
+            } => true,
             _ => false,
         }
     }
@@ -286,7 +295,7 @@ impl TlsFault {
                 "check this host's clock; otherwise who runs the server has to renew its certificate"
             }
             Self::UnknownIssuer => {
-                "give the site's authority with --cafile FILE; a proxy that looks into TLS has one too"
+                "give the authority that issued it with --cafile FILE, not the certificate of the server itself; a proxy that looks into TLS has one too"
             }
             Self::WrongName => "use the name the certificate is for",
             Self::Revoked => "ask who runs the server",

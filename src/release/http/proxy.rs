@@ -129,7 +129,10 @@ impl fmt::Debug for Proxies {
 }
 
 /// A proxy as people write it: with or without `http://`.
-fn parse(setting: &str, text: &str) -> Result<Option<Url>, HttpError> {
+///
+/// # Errors
+/// [`HttpError::BadProxy`], which names the `setting` it is from.
+pub fn parse(setting: &str, text: &str) -> Result<Option<Url>, HttpError> {
     let bad = |reason: String| HttpError::BadProxy {
         setting: setting.to_owned(),
         reason,

@@ -188,6 +188,9 @@ impl Signer {
             reason,
         };
         let text = std::fs::read_to_string(path).map_err(|error| secret(error.to_string()))?;
+        if PublicKey::from_file(path).is_ok() {
+            return Err(secret("that is a public key".to_owned()));
+        }
         let parse = || SecretKeyBox::from_string(&text).map_err(|error| secret(error.to_string()));
         if let Ok(key) = parse()?.into_unencrypted_secret_key() {
             return Ok(Self(key));

@@ -256,7 +256,12 @@ impl IndexSource {
         let Some(cache) = cache else {
             return Ok(());
         };
-        let verdict = match memory::judge(&cache.index_memory(&place), serial, sha256) {
+        // Whoever may write an unsigned index must not keep the next signed one from being taken.
+        let remembered = match index.signed_by {
+            Some(_) => place.clone(),
+            None => format!("{place} (unsigned)"),
+        };
+        let verdict = match memory::judge(&cache.index_memory(&remembered), serial, sha256) {
             Ok(verdict) => verdict,
             Err(error) => {
                 let text = format!(

@@ -130,24 +130,9 @@ impl Service {
     /// [`ServiceError::BadServer`]: not an https address. Plain http is for servers on this very
     /// host only: nothing but TLS says whose firmware it is.
     pub fn new(client: Client, server: &str, key: &str) -> Result<Self, ServiceError> {
-        let bad = |reason: &str| ServiceError::BadServer {
-            server: super::http::printable(server),
-            reason: reason.to_owned(),
-        };
-        let slash = if server.ends_with('/') { "" } else { "/" };
-        let url =
-            Url::parse(&format!("{server}{slash}")).map_err(|error| bad(&error.to_string()))?;
-        let allowed = match url.scheme() {
-            "https" => url.has_host(),
-            "http" => is_loopback(&url),
-            _ => false,
-        };
-        if !allowed {
-            return Err(bad("only https is accepted"));
-        }
         Ok(Self {
             client,
-            server: url,
+            server: server_url(server)?,
             key: key.to_owned(),
             name: Arc::from(NAME),
         })
@@ -385,6 +370,28 @@ impl Service {
             source: Arc::clone(&self.name),
         })
     }
+}
+
+/// The address of the service at `server`.
+///
+/// # Errors
+/// [`ServiceError::BadServer`], as for [`Service::new`].
+pub fn server_url(server: &str) -> Result<Url, ServiceError> {
+    let bad = |reason: &str| ServiceError::BadServer {
+        server: super::http::printable(server),
+        reason: reason.to_owned(),
+    };
+    let slash = if server.ends_with('/') { "" } else { "/" };
+    let url = Url::parse(&format!("{server}{slash}")).map_err(|error| bad(&error.to_string()))?;
+    let allowed = match url.scheme() {
+        "https" => url.has_host(),
+        "http" => is_loopback(&url),
+        _ => false,
+    };
+    if !allowed {
+        return Err(bad("only https is accepted"));
+    }
+    Ok(url)
 }
 
 /// Each board once.
