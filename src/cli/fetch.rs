@@ -87,7 +87,9 @@ impl Fetch<'_> {
 
     fn look(&self, mut findings: Findings) -> (Haul, Findings) {
         let searched = std::mem::take(&mut findings.searched);
-        let (searched, failures) = releases::told(searched, self.sources.list());
+        let (searched, mut failures) = releases::told(searched, self.sources.list());
+        let faulty = std::mem::take(&mut findings.faulty).into_iter();
+        failures.extend(faulty.map(|faulty| releases::faulty(faulty).1));
         let haul = Haul {
             searched,
             failures,

@@ -29,6 +29,8 @@ pub struct Offers {
     pub aim: Aim,
     /// Lists that gave no answer.
     pub failures: Vec<CliError>,
+    /// Boards of which a list that answered says what makes no sense.
+    unanswered: Vec<(Psid, String)>,
     /// What the user should know, one sentence each.
     pub warnings: Vec<String>,
     /// The lists, where the offers are from such.
@@ -73,6 +75,7 @@ impl Offers {
             aim: self.aim,
             searched: searched.map(|list| list.name.clone()).collect(),
             failures: self.failures.iter().map(ToString::to_string).collect(),
+            unanswered: self.unanswered.clone(),
             ..Policy::default()
         }
     }
@@ -176,6 +179,10 @@ impl Offers {
             Aim::Part
         };
         self.failures = answers.failures;
+        for (psid, error) in answers.faulty {
+            self.unanswered.push((psid, error.to_string()));
+            self.failures.push(error);
+        }
         self.offers = listing.offers();
         self.places = vec![None; self.offers.len()];
         self.boards

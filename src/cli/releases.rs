@@ -12,8 +12,10 @@ use super::error::CliError;
 use super::release_error::ReleaseError;
 use crate::bundle::{Bundle, Entry};
 use crate::card::CardReport;
+use crate::identity::Psid;
 use crate::image::ImageInfo;
 use crate::plan::{Facts, Listed, Offer, Provenance};
+use crate::release::findings::Faulty;
 use crate::release::{Asked, Freshness, Release, Searched, Source, Sources, content};
 use crate::report::json::SearchedSource;
 use crate::report::transfer::TransferBoard;
@@ -37,6 +39,8 @@ pub struct Answers {
     pub listing: Listing,
     /// Lists that gave no answer.
     pub failures: Vec<CliError>,
+    /// Boards of which a list that answered says what makes no sense.
+    pub faulty: Vec<(Psid, CliError)>,
     /// What the user should know, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -56,6 +60,7 @@ impl Listing {
     #[must_use]
     pub fn ask(sources: Sources, freshness: Freshness, cards: &[CardReport]) -> Answers {
         let findings = sources.find(&asked(cards));
+        let faulty = findings.faulty.into_iter().map(faulty).collect();
         let (searched, failures) = told(findings.searched, sources.list());
         Answers {
             listing: Self {
@@ -66,6 +71,7 @@ impl Listing {
                 fetched: BTreeMap::new(),
             },
             failures,
+            faulty,
             warnings: findings.warnings,
         }
     }
@@ -177,6 +183,15 @@ fn is_listed(info: &ImageInfo, entry: &Entry, digest: [u8; 32], release: &Releas
 
 fn place(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The board, and what the source says of it.
+pub fn faulty(faulty: Faulty) -> (Psid, CliError) {
+    let error = ReleaseError::Source {
+        name: faulty.name.to_string(),
+        source: faulty.error,
+    };
+    (faulty.psid, error.into())
 }
 
 /// Refuses to take firmware from an index that anybody on the way could change.

@@ -78,9 +78,22 @@ pub struct Policy {
     pub searched: Vec<String>,
     /// Those of them that gave no answer, each with why.
     pub failures: Vec<String>,
+    /// Boards of which a list that answered says what makes no sense, and what.
+    pub unanswered: Vec<(Psid, String)>,
 }
 
 impl Policy {
+    /// The same for a board of which a list says what makes no sense: the list gave no answer.
+    fn without_answer(&self, psid: &Psid) -> Option<Self> {
+        let of_board = self.unanswered.iter().filter(|(board, _)| board == psid);
+        let failures: Vec<String> = of_board.map(|(_, why)| why.clone()).collect();
+        (!failures.is_empty()).then(|| Self {
+            aim: Aim::Part,
+            failures,
+            ..self.clone()
+        })
+    }
+
     /// The release line for this card: the one asked for, else that of its chip.
     #[must_use]
     pub fn line(&self, card: &CardReport) -> Option<&Branch> {
@@ -176,6 +189,8 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     if policy.aim == Aim::Report {
         return report_only(card);
     }
+    let without_answer = policy.without_answer(psid);
+    let policy = without_answer.as_ref().unwrap_or(policy);
     let all = offer::for_board(offers, psid, policy.line(card));
     let (candidates, out_of_reach) = offer::reachable(offers, &all, current);
     if candidates.is_empty()

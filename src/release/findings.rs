@@ -17,6 +17,8 @@ pub struct Findings {
     pub releases: Vec<Release>,
     /// Every source with how it went.
     pub searched: Vec<Searched>,
+    /// Boards of which a source that answered says what makes no sense.
+    pub faulty: Vec<Faulty>,
     /// What the user should know, one sentence each.
     pub warnings: Vec<String>,
     /// Positions of a board's releases.
@@ -30,6 +32,17 @@ pub struct Searched {
     pub name: Arc<str>,
     /// Why it gave no answer; `None` when it did.
     pub failure: Option<SourceError>,
+}
+
+/// What a source says of one board makes no sense.
+#[derive(Debug)]
+pub struct Faulty {
+    /// The board.
+    pub psid: Psid,
+    /// Name of the source.
+    pub name: Arc<str>,
+    /// What is wrong.
+    pub error: SourceError,
 }
 
 impl Findings {

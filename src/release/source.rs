@@ -12,7 +12,7 @@ use super::cache::Cache;
 use super::download::{
     DownloadError, Downloader, Expected, Fetched, Freshness, How, Limits, Order,
 };
-use super::findings::{Findings, Searched};
+use super::findings::{Faulty, Findings, Searched};
 use super::http::{Connector, HttpError};
 use super::index::{Index, IndexError, IndexPlace, IndexSource};
 use super::mirror::Extra;
@@ -176,7 +176,7 @@ impl Sources {
                 Ok(Listing {
                     releases: index.releases().to_vec(),
                     warnings: index.warnings,
-                    unlisted: Vec::new(),
+                    ..Listing::default()
                 })
             }
         })
@@ -242,6 +242,12 @@ impl Sources {
             let failure = match ask(source) {
                 Ok(listing) => {
                     findings.warnings.extend(listing.warnings);
+                    let faulty = listing.faulty.into_iter();
+                    findings.faulty.extend(faulty.map(|(psid, error)| Faulty {
+                        psid,
+                        name: source.name(),
+                        error: error.into(),
+                    }));
                     for release in listing.releases {
                         findings.add(release);
                     }

@@ -308,3 +308,38 @@ fn a_continued_file_that_is_not_whole_is_fetched_once_more_from_its_beginning() 
     assert!(asked[2].header("range").is_some(), "{}", asked.len());
     assert!(asked[3].header("range").is_none(), "{}", asked.len());
 }
+
+#[test]
+fn a_row_that_makes_no_sense_spoils_only_its_own_board() {
+    let site = Site::new();
+    let bundle = site.bundle.clone();
+    let server = service(&site, Kind::Good, move |request| {
+        if request.method != "POST" {
+            return file(request, &bundle);
+        }
+        let mut rows = answer(request);
+        for row in rows.as_array_mut().unwrap() {
+            if row["PSID"] == "MT_2150110033" {
+                *row = json!({"PSID": "MT_2150110033", "Found": 1, "Name": "x.mfa"});
+            }
+        }
+        Reply::new(200, rows.to_string())
+    });
+    let ran = site.online(&server, &["update", "--yes", "--format", "json"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let document = ran.json();
+    assert_eq!(
+        card(&document, "ConnectX4LX")["result"],
+        "burned",
+        "{ran:?}"
+    );
+    let spoiled = card(&document, "ConnectX4");
+    assert_eq!(spoiled["status"], "not_compared", "{spoiled}");
+    assert_eq!(spoiled["result"], "failed", "{spoiled}");
+    assert_eq!(card(&document, "ConnectX6DX")["result"], "skipped");
+    let errors = document["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1, "{ran:?}");
+    assert_eq!(errors[0]["code"], "bad_answer");
+    let message = errors[0]["message"].as_str().unwrap();
+    assert!(message.contains("MT_2150110033"), "{message}");
+}

@@ -35,21 +35,36 @@ pub enum Verdict {
 /// # Errors
 /// The file cannot be written; the next older index would not be noticed.
 pub fn judge(file: &Path, serial: u64, sha256: Digest) -> io::Result<Verdict> {
-    let seen = fs::read(file)
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Seen>(&text).ok());
-    let sha256 = sha256.to_string();
-    match seen {
-        Some(seen) if seen.serial > serial => return Ok(Verdict::Older(seen.serial)),
-        Some(seen) if seen.serial == serial && seen.sha256 != sha256 => return Ok(Verdict::Reused),
-        Some(seen) if seen.serial == serial => return Ok(Verdict::Fine),
-        _ => {}
+    let seen = recall(file);
+    let verdict = compare(seen.as_ref(), serial, sha256);
+    if verdict != Verdict::Fine || seen.is_some_and(|seen| seen.serial == serial) {
+        return Ok(verdict);
     }
+    let sha256 = sha256.to_string();
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
     write_whole(file, &serde_json::to_vec(&Seen { serial, sha256 })?)?;
     Ok(Verdict::Fine)
+}
+
+/// Judges the index by what `file` remembers, and remembers nothing.
+#[must_use]
+pub fn look(file: &Path, serial: u64, sha256: Digest) -> Verdict {
+    compare(recall(file).as_ref(), serial, sha256)
+}
+
+fn recall(file: &Path) -> Option<Seen> {
+    let text = fs::read(file).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn compare(seen: Option<&Seen>, serial: u64, sha256: Digest) -> Verdict {
+    match seen {
+        Some(seen) if seen.serial > serial => Verdict::Older(seen.serial),
+        Some(seen) if seen.serial == serial && seen.sha256 != sha256.to_string() => Verdict::Reused,
+        _ => Verdict::Fine,
+    }
 }
 
 #[cfg(test)]

@@ -256,12 +256,20 @@ impl IndexSource {
         let Some(cache) = cache else {
             return Ok(());
         };
-        // Whoever may write an unsigned index must not keep the next signed one from being taken.
-        let remembered = match index.signed_by {
-            Some(_) => place.clone(),
-            None => format!("{place} (unsigned)"),
+        // Whoever may write an unsigned index must not keep the next signed one from being taken:
+        // it is compared with what was signed, and remembered apart.
+        let signed = cache.index_memory(&place);
+        let judged = match index.signed_by {
+            Some(_) => memory::judge(&signed, serial, sha256),
+            None => match memory::look(&signed, serial, sha256) {
+                Verdict::Fine => {
+                    let unsigned = cache.index_memory(&format!("{place} (unsigned)"));
+                    memory::judge(&unsigned, serial, sha256)
+                }
+                other => Ok(other),
+            },
         };
-        let verdict = match memory::judge(&cache.index_memory(&remembered), serial, sha256) {
+        let verdict = match judged {
             Ok(verdict) => verdict,
             Err(error) => {
                 let text = format!(

@@ -37,6 +37,14 @@ pub enum BadAnswer {
         /// What is there.
         found: String,
     },
+    /// One board's part of the answer makes no sense; the others' may.
+    #[error("what it says of {psid}: {fault}")]
+    Row {
+        /// The board.
+        psid: String,
+        /// What is wrong.
+        fault: Box<BadAnswer>,
+    },
     /// The server says itself that something is wrong.
     #[error("the server says `{0}`")]
     Refused(String),
@@ -60,8 +68,8 @@ impl BadAnswer {
 pub struct Board {
     /// As the server writes it.
     pub psid: String,
-    /// The release, if the board is listed.
-    pub found: Option<Found>,
+    /// The release, if the board is listed; or what makes no sense about it.
+    pub found: Result<Option<Found>, BadAnswer>,
 }
 
 /// A listed release.
@@ -126,13 +134,15 @@ pub(super) fn boards(answer: &Value) -> Result<Vec<Board>, BadAnswer> {
     let mut boards = Vec::new();
     for (index, item) in array(answer)?.iter().enumerate() {
         let fields = Fields::new(index, item)?;
-        let Some(found) = fields.truth("Found")? else {
-            continue;
+        let found = match fields.truth("Found") {
+            Ok(None) => continue,
+            Ok(Some(false)) => Ok(None),
+            Ok(Some(true)) => release(&fields).map(Some),
+            Err(fault) => Err(fault),
         };
-        boards.push(Board {
-            psid: fields.required("PSID")?,
-            found: if found { Some(release(&fields)?) } else { None },
-        });
+        // A row whose board nobody knows spoils the answer; any other one only itself.
+        let psid = fields.required("PSID")?;
+        boards.push(Board { psid, found });
     }
     Ok(boards)
 }
@@ -288,8 +298,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// What is wrong with the answer, or with the first row that is.
     fn fault(answer: &Value) -> String {
-        boards(answer).unwrap_err().to_string()
+        match boards(answer) {
+            Err(fault) => fault.to_string(),
+            Ok(boards) => {
+                let mut faults = boards.into_iter().filter_map(|board| board.found.err());
+                faults.next().unwrap().to_string()
+            }
+        }
     }
 
     #[test]
@@ -304,7 +321,7 @@ mod tests {
         ]);
         let boards = boards(&answer).unwrap();
         assert_eq!(boards.len(), 2);
-        let found = boards[0].found.as_ref().unwrap();
+        let found = boards[0].found.as_ref().unwrap().as_ref().unwrap();
         let kinds: Vec<&str> = found
             .versions
             .iter()
@@ -312,7 +329,7 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["FW", "PXE", "UEFI"]);
         assert!(found.notes.as_ref().unwrap().ends_with("\nSecond line"));
-        assert_eq!(boards[1].found, None);
+        assert_eq!(boards[1].found, Ok(None));
     }
 
     #[test]
@@ -322,11 +339,11 @@ mod tests {
                 "PSID": "MT_1", "Found": found, "Name": "x", "URL": "x", "Ver": null, "PN": null, "New": [1],
             }]});
             let boards = boards(&answer).unwrap();
-            assert!(boards[0].found.is_some(), "{answer}");
+            assert!(matches!(boards[0].found, Ok(Some(_))), "{answer}");
         }
         for found in [json!(0), json!(false), json!("0")] {
             let answer = json!([{"PSID": "MT_1", "Found": found}]);
-            assert_eq!(boards(&answer).unwrap()[0].found, None, "{answer}");
+            assert_eq!(boards(&answer).unwrap()[0].found, Ok(None), "{answer}");
         }
     }
 

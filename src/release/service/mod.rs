@@ -49,6 +49,8 @@ pub struct Listing {
     pub releases: Vec<Release>,
     /// Boards that are not.
     pub unlisted: Vec<Psid>,
+    /// Boards of which the answer makes no sense, and why.
+    pub faulty: Vec<(Psid, ServiceError)>,
     /// Oddities of the answer, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -237,8 +239,7 @@ impl Service {
                 url: url.clone(),
                 fault,
             })?;
-            self.sort_out(batch, boards, &mut listing)
-                .map_err(|fault| ServiceError::BadAnswer { url, fault })?;
+            self.sort_out(batch, boards, &url, &mut listing);
         }
         Ok(listing)
     }
@@ -294,8 +295,9 @@ impl Service {
         &self,
         batch: &[&Asked],
         boards: Vec<answer::Board>,
+        url: &str,
         listing: &mut Listing,
-    ) -> Result<(), BadAnswer> {
+    ) {
         for board in &boards {
             if !batch
                 .iter()
@@ -312,11 +314,27 @@ impl Service {
             let mut answers = boards
                 .iter()
                 .filter(|board| same_board(&asked.psid, &board.psid));
-            let Some(found) = answers.find_map(|board| board.found.as_ref()) else {
-                listing.unlisted.push(asked.psid.clone());
-                continue;
+            let found = answers.find_map(|board| board.found.clone().transpose());
+            let release = match found {
+                None => {
+                    listing.unlisted.push(asked.psid.clone());
+                    continue;
+                }
+                Some(found) => found.and_then(|found| self.release(asked, &found)),
             };
-            let release = self.release(asked, found)?;
+            let release = match release {
+                Ok(release) => release,
+                Err(fault) => {
+                    let fault = BadAnswer::Row {
+                        psid: asked.psid.to_string(),
+                        fault: Box::new(fault),
+                    };
+                    let url = url.to_owned();
+                    let error = ServiceError::BadAnswer { url, fault };
+                    listing.faulty.push((asked.psid.clone(), error));
+                    continue;
+                }
+            };
             match asked.contradiction(&release) {
                 None => listing.releases.push(release),
                 Some(warning) => {
@@ -325,7 +343,6 @@ impl Service {
                 }
             }
         }
-        Ok(())
     }
 
     fn release(&self, asked: &Asked, found: &answer::Found) -> Result<Release, BadAnswer> {
