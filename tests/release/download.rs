@@ -297,19 +297,30 @@ fn a_part_without_a_validator_is_not_continued_by_another_run() {
 
 #[test]
 fn stall_and_trickle_end_in_their_own_errors_and_can_be_continued() {
-    for (fault, what) in [
-        (Fault::StallAt(4000), "the transfer stalled"),
+    let trickle = Fault::Trickle(Duration::from_millis(20));
+    for (first, then, what, requests) in [
+        // A stall is tried again until nothing more comes.
         (
-            Fault::Trickle(Duration::from_millis(20)),
-            "the transfer is too slow",
+            Fault::StallAt(4000),
+            Fault::StallAt(0),
+            "the transfer stalled",
+            3,
         ),
+        (trickle, trickle, "the transfer is too slow", 1),
     ] {
         let desk = Desk::new();
         let bytes = good();
-        let server = desk.serve(move |request| Reply::file(request, &bytes, TAG).fault(fault));
+        let count = AtomicUsize::new(0);
+        let server = desk.serve(move |request| {
+            let fault = match count.fetch_add(1, Ordering::Relaxed) {
+                0 => first,
+                _ => then,
+            };
+            Reply::file(request, &bytes, TAG).fault(fault)
+        });
         let error = desk.fails(&desk.order(&server), "time_out");
         assert!(error.to_string().contains(what), "{error}");
-        assert_eq!(server.requests().len(), 1);
+        assert_eq!(server.requests().len(), requests);
         assert!(desk.names().contains(".x.mfa.part"));
     }
 }
