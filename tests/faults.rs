@@ -189,21 +189,21 @@ fn locks_that_dead_owners_hold() {
     insta::assert_snapshot!(texts.join("\n"), @r"
     error: 0000:03:00.0: the semaphore of the vendor-specific capability was held by ticket 0x5ead0001 (no process known here) for N ms, which blocks every access to the card
 
-    advice: let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead one left it held: `cxfw query -d DEV --release-lock` names its owner and frees it
+    advice: let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead one left it held: `cxfw query -d 0000:03:00.0 --release-lock` names its owner and frees it
 
     error: 0000:03:00.0: the ICMD semaphore was held by token 0x5ead0001 (no process known here) for N ms, which blocks every access to the card's firmware
 
-    advice: let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead one left it held: `cxfw query -d DEV --release-lock` names its owner and frees it
+    advice: let the other tool end (mlxup, mstflint, a driver's dump); if none runs, a dead one left it held: `cxfw query -d 0000:03:00.0 --release-lock` names its owner and frees it
 
     error: 0000:03:00.0: the card's flash semaphore could not be taken: 0000:03:00.0: the flash semaphore was held by token 0x5ead0001 (no process known here) for N ms, which blocks every burn (stopped at taking the flash semaphore (last done: checking the image); the card still boots 14.25.1020)
 
-    advice: let the tool that holds the flash end; if none runs, a dead one left it locked: `cxfw query -d DEV --release-lock` names its owner and frees it
+    advice: let the tool that holds the flash end; if none runs, a dead one left it locked: `cxfw query -d 0000:03:00.0 --release-lock` names its owner and frees it
 
-    warning: 0000:01:00.0: the flash gateway (0xf03a0) was locked for N ms, by somebody it does not name, which blocks every direct access to the flash; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked: `cxfw query -d DEV --release-lock` watches it and frees it
+    warning: 0000:01:00.0: the flash gateway (0xf03a0) was locked for N ms, by somebody it does not name, which blocks every direct access to the flash; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked: `cxfw query -d 0000:01:00.0 --release-lock` watches it and frees it
 
-    warning: 0000:01:00.0: the flash gateway (0xf03fc) was locked for N ms, by somebody it does not name, which blocks every direct access to the flash; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked: `cxfw query -d DEV --release-lock` watches it and frees it
+    warning: 0000:01:00.0: the flash gateway (0xf03fc) was locked for N ms, by somebody it does not name, which blocks every direct access to the flash; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked: `cxfw query -d 0000:01:00.0 --release-lock` watches it and frees it
 
-    warning: 0000:81:00.0: the flash gateway (0xf0400) was locked for N ms, by somebody it does not name, which blocks every direct access to the flash; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked: `cxfw query -d DEV --release-lock` watches it and frees it
+    warning: 0000:81:00.0: the flash gateway (0xf0400) was locked for N ms, by somebody it does not name, which blocks every direct access to the flash; let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash locked: `cxfw query -d 0000:81:00.0 --release-lock` watches it and frees it
     warning: 0000:81:00.0: ConnectX-5 is in flash recovery: no firmware runs on it; `cxfw update -d 0000:81:00.0 --image FILE` writes the image for exactly this board (PSID on the label); add --guid and --mac from the label if the flash has lost them, and switch the machine off and on afterwards
     ");
 }
