@@ -215,13 +215,7 @@ impl Run<'_> {
     }
 
     fn broken_off(&self, card: &OneCard, error: &BurnError) -> Outcome {
-        let ending = if error.is_interrupted() {
-            Ending::Interrupted
-        } else if error.is_refusal() {
-            Ending::Refused
-        } else {
-            Ending::Failed
-        };
+        let ending = Ending::broken_off(error);
         let advice = match error.reason() {
             "no_backup" if is_firmware(&self.args.file) => {
                 keep::update_instead(self.settings, card.name(), &self.args.file)

@@ -1,9 +1,10 @@
 //! What became of a card in an update.
 
+use std::fmt::{Debug, Display};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::flash::Activation;
+use crate::flash::{Activation, BrokenOff, BurnFault};
 use crate::version::FwVersion;
 
 /// How the update ended for one card; the words are the `result` field of the JSON output.
@@ -26,6 +27,18 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// How a burn ended that broke off.
+    #[must_use]
+    pub fn broken_off<F: BurnFault, S: Debug + Display>(error: &BrokenOff<F, S>) -> Self {
+        if error.is_interrupted() {
+            Self::Interrupted
+        } else if error.is_refusal() {
+            Self::Refused
+        } else {
+            Self::Failed
+        }
+    }
+
     /// Every ending, in the order of a summary.
     pub const ALL: [Self; 7] = [
         Self::Burned,

@@ -93,7 +93,10 @@ fn a_burn_broken_off_may_be_followed_by_one_of_another_image() {
 }
 
 #[test]
-#[ignore = "takes minutes; run it in release mode"]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "takes minutes without optimisation; a release build runs it"
+)]
 fn power_lost_in_every_single_operation() {
     for board in [CX3, CX4LX, CX5] {
         for slot in [Slot::First, Slot::Second] {

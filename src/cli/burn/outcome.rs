@@ -123,13 +123,7 @@ impl Job<'_> {
         method: Method,
         error: &BrokenOff<F, S>,
     ) -> Outcome {
-        let ending = if error.is_interrupted() {
-            Ending::Interrupted
-        } else if error.is_refusal() {
-            Ending::Refused
-        } else {
-            Ending::Failed
-        };
+        let ending = Ending::broken_off(error);
         Outcome {
             method: Some(method.word()),
             code: Some(error.reason().to_owned()),
