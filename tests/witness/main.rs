@@ -15,6 +15,7 @@ mod cli_common;
 mod bench;
 mod conformance;
 mod cycles;
+mod damage;
 mod images;
 mod mount;
 mod query_text;
