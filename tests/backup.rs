@@ -5,27 +5,21 @@
     reason = "in a test, a panic is the report of a failure"
 )]
 
-use std::path::Path;
-use std::time::Duration;
+mod one_card;
 
-use cxfw::access::Device;
-use cxfw::card::{self, Card, CardReport};
+use std::path::Path;
+
+use cxfw::card::CardReport;
 use cxfw::flash::backup::{
     Backup, BackupError, BackupOptions, Destination, OtherCard, Scope, plan_restore, restore, save,
 };
 use cxfw::flash::direct::{BurnError, BurnOptions, Through, burn};
-use cxfw::flash::lock::{self, CardLock};
 use cxfw::flash::{Burned, Cancel};
 use cxfw::lab::Lab;
-use cxfw::lab::build::{ImageSpec, build_image};
 use cxfw::lab::chip::Violations;
-use cxfw::lab::host::{CardSpec, HostSpec};
-use cxfw::pci;
+use cxfw::lab::host::CardSpec;
 use cxfw::progress::{Event, Phase};
-use cxfw::version::FwVersion;
-
-const FLASH: u32 = 0x20_0000;
-const CARDS: [&str; 3] = ["cx3-10g", "cx4lx", "cx5-recovery"];
+use one_card::{CARDS, FLASH, newer, published, with_device};
 
 /// A lab of one card with a small flash.
 struct Bench {
@@ -40,37 +34,15 @@ impl Bench {
     }
 
     fn with(name: &str, change: impl FnOnce(&mut CardSpec)) -> Self {
-        let mut host = HostSpec::default_host().unwrap();
-        host.cards.retain(|card| card.name == name);
-        host.adapters.clear();
-        host.offers.clear();
-        let card = &mut host.cards[0];
-        card.firmware.code_size = 0x2000;
-        card.flash.size = FLASH;
-        card.flash.slot_log2 = Some(19);
-        card.recovery = false;
-        change(card);
-        let card = card.clone();
+        let host = one_card::host(name, change);
+        let card = host.cards[0].clone();
         let dir = tempfile::tempdir().unwrap();
         let lab = Lab::create(&dir.path().join("lab"), &host).unwrap();
         Self { dir, lab, card }
     }
 
-    fn survey(&self) -> Card {
-        let cards = pci::enumerate(&self.lab.roots()).unwrap();
-        let mut cards = card::survey(&cards, &*self.lab.config_source(), &self.lab.roots());
-        cards.remove(0)
-    }
-
     fn report(&self) -> CardReport {
-        self.survey().report
-    }
-
-    fn with_device<T>(&self, job: impl FnOnce(&Device, &CardLock) -> T) -> T {
-        let card = self.survey();
-        let key = lock::key(card.report.serial.as_deref(), &card.report.device);
-        let lock = CardLock::take(&self.lab.roots(), &key, Duration::ZERO).unwrap();
-        job(&card.device.unwrap(), &lock)
+        one_card::survey(&self.lab).report
     }
 
     fn save(
@@ -79,7 +51,7 @@ impl Bench {
         cancel: &Cancel,
         events: &mut Vec<Event>,
     ) -> Result<Backup, Box<BackupError>> {
-        self.with_device(|device, lock| {
+        with_device(&self.lab, |device, lock| {
             let options = BackupOptions {
                 lock,
                 through: Through::Auto,
@@ -100,7 +72,7 @@ impl Bench {
 
     fn restore(&self, file: &Path, other: OtherCard) -> Result<Burned, Box<BurnError>> {
         let bytes = std::fs::read(file).unwrap();
-        self.with_device(|device, lock| {
+        with_device(&self.lab, |device, lock| {
             let options = BurnOptions::under(lock);
             let cancel = Cancel::new();
             restore(device, (&bytes, other), &options, &cancel, &mut |_| ()).map_err(Box::new)
@@ -114,11 +86,8 @@ impl Bench {
 
     /// Burns a newer firmware and restarts into it.
     fn update(&self) {
-        let mut spec = self.card.image_spec().unwrap();
-        spec.version = FwVersion::new(spec.version.major, spec.version.minor + 1, 0);
-        spec.device = ImageSpec::new(spec.model, spec.psid.clone(), spec.version).device;
-        let image = build_image(&spec).unwrap();
-        self.with_device(|device, lock| {
+        let image = published(&self.card, newer(&self.card, 1));
+        with_device(&self.lab, |device, lock| {
             let options = BurnOptions::under(lock);
             burn(device, &image, &options, &Cancel::new(), &mut |_| ()).unwrap()
         });
@@ -421,7 +390,7 @@ fn a_plan_of_a_restore_says_of_whom_it_is_and_writes_nothing() {
     let backup = bench.save_here(Scope::InUse);
     let bytes = std::fs::read(&backup.path).unwrap();
     let before = bench.flash();
-    let planned = bench.with_device(|device, lock| {
+    let planned = with_device(&bench.lab, |device, lock| {
         let options = BurnOptions::under(lock);
         plan_restore(device, (&bytes, OtherCard::Refuse), &options).unwrap()
     });

@@ -200,7 +200,7 @@ fn an_older_image_is_burned_only_by_consent() {
     let old = lab.beside("old.bin");
     fs::write(&old, cli_common::old_lx_image(BOARD)).unwrap();
     assert_eq!(lab.run(&["update", "--yes", "-d", "mlx5_0"]).code, Some(0));
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
 
     let before = lab.flashes();
     let ran = update_with(&lab, "--image", &old, &["-d", "mlx5_0"]);
@@ -229,7 +229,7 @@ fn a_newer_image_takes_the_place_of_a_staged_one() {
     let ran = lab.run(&["update", "--yes", "-d", "mlx5_0"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(lab.card(LX)["firmware"]["stored"], "14.32.1010");
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
     assert_eq!(lab.card(LX)["firmware"]["running"], "14.32.1010");
 }
 

@@ -91,7 +91,7 @@ fn update_with(lab: &TestLab, args: &[&str], phase: &str) -> Update {
 fn assert_recovers(lab: &TestLab) {
     let lx = lab.card(LX);
     assert_eq!(lx["firmware"]["stored"], "14.25.1020");
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
     let lx = lab.card(LX);
     assert_eq!(lx["firmware"]["running"], "14.25.1020");
     assert_eq!(lx["recovery"], false);

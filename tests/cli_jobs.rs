@@ -48,7 +48,7 @@ fn eight_equal_cards_take_at_most_half_as_long_again_as_one() {
         took
     };
     let one = timed(1, &["-d", "20:00.0"]);
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
     let eight = timed(8, &["--reinstall"]);
     println!("one card {one:?}, eight cards {eight:?}");
     assert!(

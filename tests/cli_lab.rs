@@ -267,7 +267,7 @@ fn update_stages_the_new_firmware_a_restart_runs_it_and_a_second_update_has_noth
         ran.stdout
     );
 
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
     let lx = lab.card(LX);
     assert_eq!(lx["firmware"]["running"], "14.32.1010");
     assert_eq!(lx["status"], "up_to_date");
@@ -461,7 +461,7 @@ fn a_lab_is_made_shown_and_never_overwritten_by_accident() {
 fn a_reburn_that_already_waits_for_the_restart_is_no_failure() {
     let lab = TestLab::new();
     assert_eq!(lab.run(&["update", "--yes", "-d", "mlx5_0"]).code, Some(0));
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
     let reburn = ["update", "--yes", "--reinstall", "-d", "mlx5_0"];
     assert_eq!(lab.run(&reburn).code, Some(0));
 

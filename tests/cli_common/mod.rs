@@ -40,6 +40,13 @@ impl Ran {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
+
+    /// stderr from its first advice on, which there must be.
+    pub fn advice(&self) -> &str {
+        let at = self.stderr.find("advice: ");
+        let at = at.unwrap_or_else(|| panic!("no advice: {self:?}"));
+        self.stderr[at..].trim_end()
+    }
 }
 
 /// A lab of the default host in a folder of its own.
@@ -125,6 +132,27 @@ impl TestLab {
         card(&self.query(), kind)
     }
 
+    /// What the lab says of each card: what went by on it, and what is wrong with it.
+    pub fn status_of_cards(&self) -> Vec<Value> {
+        let ran = self.run(&["lab", "status", "--format", "json"]);
+        ran.json()["cards"].as_array().unwrap().clone()
+    }
+
+    /// No card has seen what a tool must never do.
+    pub fn assert_well_behaved(&self) {
+        for card in self.status_of_cards() {
+            let violations = card["violations"].as_object().unwrap();
+            assert!(!violations.is_empty(), "{card}");
+            assert!(violations.values().all(|count| *count == 0), "{card}");
+        }
+    }
+
+    /// Restarts the host.
+    pub fn reset(&self) {
+        let ran = self.run(&["lab", "reset"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+
     /// The contents of every flash.
     pub fn flashes(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let cards = fs::read_dir(self.path().join("cards")).unwrap();
@@ -145,6 +173,19 @@ pub fn card(document: &Value, kind: &str) -> Value {
     found
         .unwrap_or_else(|| panic!("no {kind} in {document}"))
         .clone()
+}
+
+/// What tells one card from every other, in the JSON of a query.
+pub fn identity(card: &Value) -> Vec<Value> {
+    let fields = [
+        "base_mac",
+        "base_guid",
+        "port_macs",
+        "port_guids",
+        "original_base_mac",
+        "serial",
+    ];
+    fields.map(|field| card[field].clone()).to_vec()
 }
 
 /// Runs the program without a lab.

@@ -177,7 +177,7 @@ fn an_update_finds_fetches_verifies_and_burns_and_fetches_nothing_twice() {
 
     // Burned once more from what is here.
     let words = ["update", "--yes", "--reinstall", "-d", "0000:03:00.0"];
-    assert_eq!(site.lab.run(&["lab", "reset"]).code, Some(0));
+    site.lab.reset();
     let ran = site.online(&server, &words);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("1 burned"), "{ran:?}");

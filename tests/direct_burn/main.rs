@@ -9,6 +9,8 @@ mod boards;
 
 mod nor;
 mod on_lab;
+#[path = "../one_card/mod.rs"]
+mod one_card;
 mod power;
 mod recovery;
 mod refusals;

@@ -1,23 +1,18 @@
 //! Direct burns of simulated cards, through the gateway and through the firmware.
 
-use std::time::Duration;
-
-use cxfw::card::{self, Card, CardReport};
+use cxfw::card::CardReport;
 use cxfw::flash::direct::{
     BurnError, BurnOptions, Plan, PsidChange, RecoveryIdentity, Through, burn, plan,
 };
-use cxfw::flash::lock::{self, CardLock};
 use cxfw::flash::{Activation, Boots, Burned, Cancel};
 use cxfw::lab::Lab;
 use cxfw::lab::build::build_image;
 use cxfw::lab::chip::{Boot, Violations};
 use cxfw::lab::host::HostSpec;
-use cxfw::pci;
 use cxfw::progress::Event;
 use cxfw::version::FwVersion;
 
-/// Bytes of code in the images burned here.
-const CODE_SIZE: u64 = 0x2000;
+use crate::one_card::{self, newer, published, with_device};
 
 /// The ConnectX-5 of the default host, which is in recovery there.
 const CX5: &str = "cx5-recovery";
@@ -36,50 +31,29 @@ impl Bench {
     }
 
     fn with(name: &'static str, change: impl FnOnce(&mut cxfw::lab::host::CardSpec)) -> Self {
-        let host = HostSpec::default_host().unwrap();
-        let mut small = host.clone();
-        small.cards.retain(|card| card.name == name);
-        small.adapters.clear();
-        small.offers.clear();
-        let card = &mut small.cards[0];
-        card.firmware.code_size = CODE_SIZE;
-        card.flash.size = 0x20_0000;
-        card.flash.slot_log2 = Some(19);
-        card.recovery = false;
-        change(card);
+        let host = one_card::host(name, change);
         let dir = tempfile::tempdir().unwrap();
-        let lab = Lab::create(&dir.path().join("lab"), &small).unwrap();
+        let lab = Lab::create(&dir.path().join("lab"), &host).unwrap();
         Self {
             _dir: dir,
             lab,
-            host: small,
+            host,
             name,
         }
     }
 
-    fn card(&self) -> Card {
-        let cards = pci::enumerate(&self.lab.roots()).unwrap();
-        let mut cards = card::survey(&cards, &*self.lab.config_source(), &self.lab.roots());
-        cards.remove(0)
-    }
-
     fn report(&self) -> CardReport {
-        self.card().report
+        one_card::survey(&self.lab).report
     }
 
     /// An image for the card's board.
     fn image(&self, version: FwVersion) -> Vec<u8> {
-        let mut spec = self.host.cards[0].image_spec().unwrap();
-        spec.version = version;
-        spec.device =
-            cxfw::lab::build::ImageSpec::new(spec.model, spec.psid.clone(), version).device;
-        build_image(&spec).unwrap()
+        published(&self.host.cards[0], version)
     }
 
     /// The next version of the card's firmware.
     fn newer(&self) -> FwVersion {
-        let old = self.host.cards[0].firmware.version;
-        FwVersion::new(old.major, old.minor + 1, old.subminor)
+        newer(&self.host.cards[0], 1)
     }
 
     fn with_options<T>(
@@ -87,12 +61,11 @@ impl Bench {
         change: impl FnOnce(&mut BurnOptions<'_>),
         job: impl FnOnce(&cxfw::access::Device, &BurnOptions<'_>) -> T,
     ) -> T {
-        let card = self.card();
-        let key = lock::key(card.report.serial.as_deref(), &card.report.device);
-        let lock = CardLock::take(&self.lab.roots(), &key, Duration::ZERO).unwrap();
-        let mut options = BurnOptions::under(&lock);
-        change(&mut options);
-        job(&card.device.unwrap(), &options)
+        with_device(&self.lab, |device, lock| {
+            let mut options = BurnOptions::under(lock);
+            change(&mut options);
+            job(device, &options)
+        })
     }
 
     fn burn(

@@ -85,7 +85,7 @@ fn a_mounted_lab_answers_as_the_lab_itself_also_after_a_reset() {
     assert_eq!(staged, cards(lab.query()));
     assert_ne!(staged, before);
 
-    assert_eq!(lab.run(&["lab", "reset"]).code, Some(0));
+    lab.reset();
     let after = cards(mounted.query(&lab));
     assert_eq!(after, cards(lab.query()));
     assert_ne!(after, staged);
