@@ -98,7 +98,7 @@ fn without_times(text: &str) -> String {
     shown.join(" ")
 }
 
-const AT_A_REGISTER: [&str; 4] = ["--of", "register", "--at", "60"];
+const AT_A_REGISTER: [&str; 4] = ["--of", "register", "--at", "120"];
 
 #[test]
 fn a_card_that_vanishes() {

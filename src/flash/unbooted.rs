@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::registers::Mgir;
 use crate::sys;
 use crate::version::FwVersion;
 
@@ -29,15 +28,6 @@ pub struct Running {
     pub uptime: u32,
 }
 
-impl From<&Mgir> for Running {
-    fn from(mgir: &Mgir) -> Self {
-        Self {
-            version: mgir.fw_version(),
-            uptime: mgir.uptime,
-        }
-    }
-}
-
 /// What is written down before a direct burn.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
@@ -49,6 +39,9 @@ struct Note {
     version: Option<String>,
     /// Seconds it had run.
     uptime: u32,
+    /// Flash address of the image it runs from.
+    #[serde(default)]
+    image: Option<u64>,
 }
 
 /// Where and when something happens on this machine.
@@ -73,12 +66,13 @@ impl Moment {
 }
 
 impl Note {
-    fn of(running: Running, now: &Moment) -> Self {
+    fn of(running: Running, image: Option<u64>, now: &Moment) -> Self {
         Self {
             machine: now.machine.clone(),
             at: now.seconds,
             version: running.version.map(|version| version.to_string()),
             uptime: running.uptime,
+            image,
         }
     }
 
@@ -93,16 +87,18 @@ impl Note {
     }
 }
 
-/// Writes down that the card's flash is about to be changed past its firmware. Whether it was
-/// written down before.
+/// Writes down that the card's flash is about to be changed past its firmware, which runs from the
+/// image at `image` of the flash unless an older note says otherwise. Whether it was written down
+/// before.
 ///
 /// # Errors
 /// [`LockError::Io`]: the file cannot be written.
-pub fn remember(lock: &CardLock, running: Running) -> Result<bool, LockError> {
+pub fn remember(lock: &CardLock, running: Running, image: Option<u64>) -> Result<bool, LockError> {
     let path = lock.beside(sys::UNBOOTED);
     let before = read(&path).is_some();
+    let image = runs_from(lock, running)?.or(image);
     Moment::now()
-        .and_then(|now| Ok(serde_json::to_vec(&Note::of(running, &now))?))
+        .and_then(|now| Ok(serde_json::to_vec(&Note::of(running, image, &now))?))
         .and_then(|note| std::fs::write(&path, note))
         .map_err(|source| failed("write", path, source))?;
     Ok(before)
@@ -126,16 +122,29 @@ pub fn forget(lock: &CardLock) -> Result<(), LockError> {
 /// # Errors
 /// [`LockError::Io`]: the machine does not tell its uptime, or the file cannot be removed.
 pub fn waits(lock: &CardLock, running: Running) -> Result<bool, LockError> {
+    Ok(holding(lock, running)?.is_some())
+}
+
+/// Where the image lies that this firmware runs from, if a direct burn waits for its restart.
+///
+/// # Errors
+/// As [`waits`].
+pub fn runs_from(lock: &CardLock, running: Running) -> Result<Option<u64>, LockError> {
+    Ok(holding(lock, running)?.and_then(|note| note.image))
+}
+
+/// The note, while it holds; else it is removed.
+fn holding(lock: &CardLock, running: Running) -> Result<Option<Note>, LockError> {
     let path = lock.beside(sys::UNBOOTED);
     let Some(note) = read(&path) else {
-        return Ok(false);
+        return Ok(None);
     };
     let now = Moment::now().map_err(|source| failed("judge the age of", path, source))?;
-    let holds = note.holds(running, &now);
-    if !holds {
-        forget(lock)?;
+    if note.holds(running, &now) {
+        return Ok(Some(note));
     }
-    Ok(holds)
+    forget(lock)?;
+    Ok(None)
 }
 
 fn failed(operation: &'static str, path: PathBuf, source: io::Error) -> LockError {
@@ -170,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_note_holds_while_the_firmware_of_then_runs() {
-        let note = Note::of(firmware(25, 500), &at(1000));
+        let note = Note::of(firmware(25, 500), None, &at(1000));
         assert!(note.holds(firmware(25, 500), &at(1000)));
         assert!(note.holds(firmware(25, 799), &at(1300)));
         assert!(!note.holds(firmware(25, 290), &at(1300)), "started since");
@@ -184,13 +193,13 @@ mod tests {
 
     #[test]
     fn firmware_that_does_not_count_its_uptime_is_not_taken_for_new() {
-        let note = Note::of(firmware(25, 0), &at(1000));
+        let note = Note::of(firmware(25, 0), None, &at(1000));
         assert!(note.holds(firmware(25, 0), &at(9000)));
     }
 
     #[test]
     fn a_card_that_restarted_long_ago_has_nothing_to_wait_for() {
-        let note = Note::of(firmware(25, 0), &at(1000));
+        let note = Note::of(firmware(25, 0), None, &at(1000));
         assert!(!note.holds(firmware(25, 3000), &at(5000)));
     }
 }

@@ -59,16 +59,19 @@ impl<'a> Contents<'a> {
     }
 
     /// Whether a query reads sections of this type.
-    const fn wants(section: u8) -> bool {
-        matches!(
-            section,
-            kind::IMAGE_INFO
-                | kind::ROM_CODE
-                | kind::IMAGE_SIGNATURE_256
-                | kind::IMAGE_SIGNATURE_512
-                | kind::MFG_INFO
-                | kind::DEV_INFO
-        )
+    const fn wants(section: u8, depth: Depth) -> bool {
+        match depth {
+            Depth::Version => section == kind::IMAGE_INFO,
+            Depth::Info | Depth::Everything => matches!(
+                section,
+                kind::IMAGE_INFO
+                    | kind::ROM_CODE
+                    | kind::IMAGE_SIGNATURE_256
+                    | kind::IMAGE_SIGNATURE_512
+                    | kind::MFG_INFO
+                    | kind::DEV_INFO
+            ),
+        }
     }
 
     /// What belongs to the device is not taken from among the image's sections, nor the reverse.
@@ -87,7 +90,7 @@ impl<'a> Contents<'a> {
         self.signatures.keys |= matches!(kind, kind::PUBLIC_KEYS_2048 | kind::PUBLIC_KEYS_4096);
         self.signatures.signature |=
             matches!(kind, kind::IMAGE_SIGNATURE_256 | kind::IMAGE_SIGNATURE_512);
-        let wanted = Self::wants(kind) && Self::is_in_its_table(kind, section);
+        let wanted = Self::wants(kind, walk.depth) && Self::is_in_its_table(kind, section);
         let everything = walk.depth == Depth::Everything;
         if wanted || everything || !section.device_data {
             in_range(walk, space, section)?;

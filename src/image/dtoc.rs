@@ -6,7 +6,7 @@ use super::address::Space;
 use super::contents::Contents;
 use super::layout::{Extent, Layout};
 use super::toc::{self, Gaps, Header};
-use super::verify::{Medium, Walk};
+use super::verify::{Depth, Medium, Walk};
 
 /// Where the DTOC of a flash or file of `size` bytes is (images-fs4 6.1).
 pub(super) fn place(size: u64, dtoc_offset: u8) -> Option<u64> {
@@ -26,6 +26,9 @@ pub(super) fn visit<'a>(
     layout: &mut Layout,
     contents: &mut Contents<'a>,
 ) -> Result<(), ImageError> {
+    if walk.depth == Depth::Version {
+        return Ok(());
+    }
     let at = match find(walk, place) {
         Ok(Some(at)) => at,
         Ok(None) => {

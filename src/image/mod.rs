@@ -29,6 +29,7 @@ mod remains;
 pub mod rom;
 pub mod section;
 mod security;
+mod standing;
 mod toc;
 pub mod verify;
 mod whole;
@@ -39,6 +40,7 @@ pub use info::{HwId, ImageInfo, RomInfo, Security, SecurityAttribute, Uid, Uids}
 pub use layout::{CrcPlace, Extent, Layout, Section, TocPlaces};
 pub use marker::{Start, starts};
 pub use remains::remains;
+pub use standing::{Standing, standing};
 pub use verify::{Banner, CheckResult, SectionCheck, Verification};
 pub use whole::{Whole, whole, whole_at};
 

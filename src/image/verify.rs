@@ -98,6 +98,8 @@ pub(super) enum Medium {
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
+    /// Headers, tables and the section that says the version.
+    Version,
     /// Headers, tables and the sections a query shows.
     Info,
     /// Every byte that has a checksum.
@@ -195,7 +197,7 @@ impl<'a> Walk<'a> {
     ) -> Result<bool, ImageError> {
         match self.demand(name, extent, covered, stored) {
             Ok(()) => Ok(true),
-            Err(fault) if self.depth == Depth::Info => Err(fault),
+            Err(fault) if self.depth != Depth::Everything => Err(fault),
             Err(ImageError::Crc { what, address, .. }) => {
                 self.wrong.push(format!("{what} at {address:#x}"));
                 Ok(false)
@@ -228,7 +230,7 @@ impl<'a> Walk<'a> {
     /// image itself can still be told, which is worth more to the user than a refusal: there it
     /// becomes a warning.
     pub(super) fn device_data_fault(&mut self, fault: ImageError) -> Result<(), ImageError> {
-        if self.medium == Medium::Flash && self.depth == Depth::Info {
+        if self.medium == Medium::Flash && self.depth != Depth::Everything {
             self.warnings.push(format!("device data: {fault}"));
             return Ok(());
         }

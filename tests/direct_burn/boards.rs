@@ -101,6 +101,10 @@ impl Board {
             },
             recovery: false,
             running: None,
+            built: None,
+            uptime: 0,
+            staged: false,
+            runs_from: None,
             psid: None,
             security: Vec::new(),
         }

@@ -16,6 +16,7 @@ mod bench;
 mod conformance;
 mod cycles;
 mod damage;
+mod foreign;
 mod images;
 mod mount;
 mod query_text;

@@ -13,6 +13,7 @@
 mod closing;
 mod codes;
 mod error;
+mod foreign;
 mod handle;
 mod machine;
 mod pacing;
@@ -45,7 +46,7 @@ use crate::access::{Device, RegisterAccess};
 use crate::flash::cancel::Cancel;
 use crate::flash::lock::CardLock;
 use crate::flash::unbooted::{self, Running};
-use crate::progress::Sink;
+use crate::progress::{Event, Sink};
 
 use patient::Patient;
 
@@ -87,7 +88,8 @@ impl<'a> BurnOptions<'a> {
 /// # Errors
 /// [`BurnError`]: the card could not be read, or image and card do not go together.
 pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
-    let (_, cleared) = prepare(device, image, options, &Cancel::new())?;
+    let (_, target, cleared) = prepare(device, image, options, &Cancel::new())?;
+    knows_its_flash(device, &target)?;
     Ok(cleared.plan)
 }
 
@@ -106,7 +108,7 @@ pub fn burn(
     sink: &mut Sink<'_>,
 ) -> Result<Burned, BurnError> {
     let started = Instant::now();
-    let (registers, cleared) = prepare(device, image, options, cancel)?;
+    let (registers, target, cleared) = prepare(device, image, options, cancel)?;
     let semaphore = device.flash_semaphore().map_err(|error| {
         BurnError::before(
             Step::TakeSemaphore,
@@ -115,6 +117,9 @@ pub fn burn(
             Fault::Semaphore(error.into()),
         )
     })?;
+    if let Some(text) = knows_its_flash(device, &target)? {
+        sink(Event::Note { text });
+    }
     let result = run::run(registers, &cleared, options, cancel, sink);
     drop(semaphore);
     let activation = result?;
@@ -132,7 +137,7 @@ fn prepare<'d>(
     image: &[u8],
     options: &BurnOptions<'_>,
     cancel: &Cancel,
-) -> Result<(&'d dyn RegisterAccess, Cleared), BurnError> {
+) -> Result<(&'d dyn RegisterAccess, Target, Cleared), BurnError> {
     let unread = |fault: Fault| BurnError::before(Step::ReadCard, None, Boots::Old(None), fault);
     let registers = device.registers().ok_or_else(|| {
         unread(Fault::NoFirmwareControl {
@@ -152,7 +157,23 @@ fn prepare<'d>(
         return Err(unread(Refusal::Unbooted.into()));
     }
     let cleared = check(image, &target, options)?;
-    Ok((registers, cleared))
+    Ok((registers, target, cleared))
+}
+
+/// Refuses a card whose flash boots what its firmware does not know of.
+fn knows_its_flash(device: &Device, target: &Target) -> Result<Option<String>, BurnError> {
+    foreign::check(device, target).map_err(|refusal| {
+        let boots = match &refusal {
+            Refusal::WrittenPast { boots, .. } => boots.version,
+            _ => target.stored,
+        };
+        BurnError::before(
+            Step::LookAtFlash,
+            Some(Step::CheckImage),
+            Boots::Old(boots),
+            refusal,
+        )
+    })
 }
 
 /// Checks the image against what the card said and plans.

@@ -2,11 +2,11 @@
 
 use crate::card::BootImage;
 use crate::identity::Psid;
-use crate::image::{self, HwId, ImageError, ImageInfo, SecurityAttribute};
+use crate::image::{self, HwId, ImageError, ImageInfo, SecurityAttribute, Standing};
 use crate::model::{ImageFormat, Model};
 use crate::registers::mcqi::Capabilities;
 use crate::registers::mlock::LockState;
-use crate::version::FwVersion;
+use crate::version::{Date, FwVersion};
 
 use super::steps::{self, Plan};
 
@@ -23,6 +23,8 @@ pub struct Target {
     pub running: Option<FwVersion>,
     /// Seconds that it has run, as it says.
     pub uptime: u32,
+    /// When what runs was built, as it says.
+    pub built: Option<Date>,
     /// What boots next.
     pub stored: Option<FwVersion>,
     /// Security attributes of the running firmware.
@@ -136,12 +138,35 @@ pub enum Refusal {
          the image that boots next"
     )]
     Unbooted,
+    /// The flash boots what the firmware that runs does not know of.
+    #[error(
+        "the flash boots {} at {:#x}, of which the firmware that runs ({}) does not know: another \
+         tool wrote past it, and it would write over the image that boots",
+        named(boots.version, boots.date, *running), boots.start, named(*running, *built, boots.version)
+    )]
+    WrittenPast {
+        /// What boots.
+        boots: Standing,
+        /// What runs.
+        running: Option<FwVersion>,
+        /// When that was built.
+        built: Option<Date>,
+    },
     /// Secure host forbids updates.
     #[error("Component is blocked to update: secure host: {state}")]
     SecureHost {
         /// MLOCK state.
         state: LockState,
     },
+}
+
+/// A version, with its build date where that alone tells it from the other one.
+fn named(version: Option<FwVersion>, built: Option<Date>, other: Option<FwVersion>) -> String {
+    let name = version.map_or_else(|| "of no known version".to_owned(), |v| v.to_string());
+    match built.filter(|_| version == other) {
+        Some(date) => format!("{name} of {date}"),
+        None => name,
+    }
 }
 
 fn list(ids: &[HwId]) -> String {
@@ -171,7 +196,7 @@ impl Refusal {
             Self::TooLarge { .. } => "too_large",
             Self::Transfer { .. } => "transfer_size",
             Self::CannotTakeBack { .. } => "cannot_take_back",
-            Self::Unbooted => "restart_pending",
+            Self::Unbooted | Self::WrittenPast { .. } => "restart_pending",
             Self::SecureHost { .. } => "secure_host",
         }
     }
@@ -192,9 +217,8 @@ impl Refusal {
             Self::Encryption { .. } => "take the other variant of the image",
             Self::Transfer { .. } => "report the firmware version to the card's vendor",
             Self::CannotTakeBack { .. } => "activate what is staged first, then update again",
-            Self::Unbooted => {
-                "restart the machine, then run the update again; or burn directly once more with \
-                 --method direct"
+            Self::Unbooted | Self::WrittenPast { .. } => {
+                "restart the machine, so that what the flash boots runs, then run the update again"
             }
             Self::SecureHost { .. } => {
                 "open secure host with its key first, then run the update again"

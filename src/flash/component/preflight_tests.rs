@@ -22,7 +22,7 @@ fn spec() -> ImageSpec {
 }
 
 /// A card the image of [`spec`] is made for.
-fn card() -> Target {
+pub(super) fn card() -> Target {
     let stored = Some(FwVersion::new(14, 25, 1020));
     Target {
         hw_id: HwId {
@@ -33,6 +33,7 @@ fn card() -> Target {
         psid: Psid::new("MT_2420110034"),
         running: stored,
         uptime: 3600,
+        built: None,
         stored,
         security: Vec::new(),
         encrypted: Some(false),

@@ -40,7 +40,7 @@ pub(super) fn run(
         plan: &cleared.plan,
         options,
         step: Step::OpenHandle,
-        succeeded: Some(Step::TakeSemaphore),
+        succeeded: Some(Step::LookAtFlash),
         boots: Boots::Old(cleared.plan.stored),
         left_open: None,
     };

@@ -15,6 +15,8 @@ pub enum Step {
     CheckImage,
     /// The flash-programming semaphore is taken.
     TakeSemaphore,
+    /// The flash is looked at: does it boot what the firmware knows of.
+    LookAtFlash,
     /// An update handle is asked for; nobody else may have one.
     OpenHandle,
     /// The handle is locked.
@@ -43,6 +45,7 @@ impl Step {
             Self::ReadCard => "read_card",
             Self::CheckImage => "check_image",
             Self::TakeSemaphore => "take_semaphore",
+            Self::LookAtFlash => "look_at_flash",
             Self::OpenHandle => "open_handle",
             Self::Lock => "lock",
             Self::Reactivate => "reactivate",
@@ -62,6 +65,7 @@ impl std::fmt::Display for Step {
             Self::ReadCard => "reading the card",
             Self::CheckImage => "checking the image",
             Self::TakeSemaphore => "taking the flash semaphore",
+            Self::LookAtFlash => "looking at the flash",
             Self::OpenHandle => "asking for an update handle",
             Self::Lock => "locking the update handle",
             Self::Reactivate => "taking the staged update back",

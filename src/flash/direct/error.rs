@@ -78,6 +78,20 @@ impl From<GatewayError> for Fault {
     }
 }
 
+impl Fault {
+    /// The card lets no tool at its flash, or its firmware has no register for it.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Flash(
+                FlashError::FirmwareRefuses { .. }
+                | FlashError::Gateway(GatewayError::Closed { .. } | GatewayError::NoWindow { .. }),
+            ) => true,
+            Self::Flash(FlashError::Register { source, .. }) => source.is_unsupported(),
+            _ => false,
+        }
+    }
+}
+
 impl BurnFault for Fault {
     fn is_interrupted(&self) -> bool {
         matches!(self, Self::Cancelled)

@@ -1,13 +1,13 @@
 //! What a direct burn has to know of a card beside its flash.
 
-use crate::access::{Device, RecoveryState, read_register};
-use crate::card;
+use crate::access::{Device, RecoveryState, RegisterAccess, RegisterError, read_register};
+use crate::card::{self, BootImage};
 use crate::flash::ending::Boots;
 use crate::identity::Psid;
 use crate::image::{HwId, SecurityAttribute};
 use crate::model::{self, Model};
 use crate::registers::Mgir;
-use crate::version::FwVersion;
+use crate::version::{Date, FwVersion};
 
 use super::error::Fault;
 
@@ -22,6 +22,14 @@ pub struct CardFacts {
     pub recovery: bool,
     /// What runs; `None` where no firmware says (recovery, ConnectX-3).
     pub running: Option<FwVersion>,
+    /// When what runs was built, as it says.
+    pub built: Option<Date>,
+    /// Seconds that it has run, as it says.
+    pub uptime: u32,
+    /// It took an update that waits for the restart.
+    pub staged: bool,
+    /// Where the image lies that it runs from, as a note of an earlier direct burn tells.
+    pub runs_from: Option<u64>,
     /// Board, as the running firmware says.
     pub psid: Option<Psid>,
     /// Security attributes of the running firmware.
@@ -42,6 +50,10 @@ impl CardFacts {
             hw_id,
             recovery,
             running: None,
+            built: None,
+            uptime: 0,
+            staged: false,
+            runs_from: None,
             psid: None,
             security: Vec::new(),
         };
@@ -51,6 +63,9 @@ impl CardFacts {
         let mgir = read_register(registers, &Mgir::default())?;
         Ok(Self {
             running: mgir.fw_version(),
+            built: mgir.date(),
+            uptime: mgir.uptime,
+            staged: is_staged(registers)?,
             psid: mgir.psid(),
             security: card::security_of(&mgir),
             ..silent
@@ -64,5 +79,14 @@ impl CardFacts {
         } else {
             Boots::Old(self.running)
         }
+    }
+}
+
+/// Firmware that keeps no account of updates has none.
+fn is_staged(registers: &dyn RegisterAccess) -> Result<bool, RegisterError> {
+    match BootImage::find(registers) {
+        Ok(boot_image) => Ok(boot_image.is_some_and(BootImage::is_staged)),
+        Err(error) if error.status().is_some() => Ok(false),
+        Err(error) => Err(error),
     }
 }

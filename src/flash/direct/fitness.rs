@@ -51,13 +51,19 @@ pub(super) fn image(image: &Whole, card: &CardFacts) -> Result<(), Refusal> {
 
 /// Refuses when what runs is not what is kept: the free slot is the one that runs.
 pub(super) fn nothing_pending(card: &CardFacts, found: &Found) -> Result<(), Refusal> {
-    let stored = found.kept.as_ref().and_then(|kept| kept.info.version);
-    match (card.running, stored) {
-        (Some(running), Some(stored)) if running != stored => {
-            Err(Refusal::PendingActivation { running, stored })
-        }
-        _ => Ok(()),
+    let Some(kept) = &found.kept else {
+        return Ok(());
+    };
+    let (Some(running), Some(stored)) = (card.running, kept.info.version) else {
+        return Ok(());
+    };
+    let other_build =
+        matches!((card.built, kept.info.date), (Some(runs), Some(kept)) if runs != kept);
+    let other_place = card.runs_from.is_some_and(|start| start != kept.start());
+    if running == stored && !card.staged && !other_build && !other_place {
+        return Ok(());
     }
+    Err(Refusal::PendingActivation { running, stored })
 }
 
 /// Refuses an image for another board. Returns a note where the user allowed it, and where the

@@ -129,10 +129,12 @@ fn examine(
 }
 
 /// The image to keep: the lowest, which boots. If firmware runs and only another one is of its
-/// version, that one: firmware may fetch its code from it.
+/// version, or is known to be the one it runs from, that one: firmware may fetch its code from it.
 fn pick(good: &[Image], card: &CardFacts) -> Option<usize> {
-    let running = |image: &Image| card.running.is_some() && image.info.version == card.running;
-    let of_running = good.iter().position(running);
+    let runs = |image: &Image| card.running.is_some() && image.info.version == card.running;
+    let noted = |image: &Image| runs(image) && card.runs_from == Some(image.start());
+    let of_running = good.iter().position(noted);
+    let of_running = of_running.or_else(|| good.iter().position(runs));
     of_running.or_else(|| (!good.is_empty()).then_some(0))
 }
 

@@ -58,8 +58,8 @@ use crate::flash::ending::{Boots, Burned};
 use crate::flash::lock::CardLock;
 use crate::flash::unbooted::{self, Running};
 use crate::progress::Sink;
+use crate::registers::Mfrl;
 use crate::registers::mfrl::TRIGGER_PCI_LINK;
-use crate::registers::{Mfrl, Mgir};
 
 pub(super) use in_use::in_use;
 
@@ -93,7 +93,7 @@ impl<'a> BurnOptions<'a> {
 /// # Errors
 /// [`BurnError`]: the card could not be read, or image and card do not go together.
 pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
-    on_flash(device, options.through, |card, flash, route| {
+    on_flash(device, options, |card, flash, route| {
         prepare((flash, route), card, image, &options.choices)
             .map_err(|fault| unprepared(card, fault))
     })
@@ -141,7 +141,7 @@ pub fn plan_restore(
     (backup, other): (&[u8], OtherCard),
     options: &BurnOptions<'_>,
 ) -> Result<RestorePlan, BurnError> {
-    on_flash(device, options.through, |card, flash, route| {
+    on_flash(device, options, |card, flash, route| {
         prepare_restore((flash, route), card, (backup, other), &options.choices)
             .map_err(|fault| unprepared(card, fault))
     })
@@ -154,10 +154,10 @@ fn burn_planned(
     prepare: impl FnOnce(&CardFacts, (&dyn FlashAccess, Route)) -> Result<Plan, Fault>,
 ) -> Result<Burned, BurnError> {
     let started = Instant::now();
-    let plan = on_flash(device, options.through, |card, flash, route| {
+    let plan = on_flash(device, options, |card, flash, route| {
         let plan = prepare(card, (flash, route)).map_err(|fault| unprepared(card, fault))?;
-        let earlier =
-            note_unbooted(device, options.lock).map_err(|fault| unprepared(card, fault))?;
+        let earlier = note_unbooted((device, card), options.lock, &plan)
+            .map_err(|fault| unprepared(card, fault))?;
         let result = carry_out(device, (card, flash), &plan, cancel, sink);
         // the old image boots and is what runs: firmware and flash agree as before
         if let Err(error) = &result
@@ -178,12 +178,22 @@ fn burn_planned(
 
 /// Writes down, where firmware runs that takes images, that it will not know its flash. Whether
 /// that was so before.
-fn note_unbooted(device: &Device, lock: &CardLock) -> Result<Option<bool>, Fault> {
-    let Some(registers) = device.registers() else {
+fn note_unbooted(
+    (device, card): (&Device, &CardFacts),
+    lock: &CardLock,
+    plan: &Plan,
+) -> Result<Option<bool>, Fault> {
+    if device.registers().is_none() {
         return Ok(None);
-    };
-    let mgir = read_register(registers, &Mgir::default())?;
-    Ok(Some(unbooted::remember(lock, Running::from(&mgir))?))
+    }
+    Ok(Some(unbooted::remember(lock, running(card), plan.kept)?))
+}
+
+const fn running(card: &CardFacts) -> Running {
+    Running {
+        version: card.running,
+        uptime: card.uptime,
+    }
 }
 
 /// Carries out a plan and tells its notes first.
@@ -204,10 +214,15 @@ fn carry_out(
 /// Reads the card, takes its flash and lets `job` change it.
 fn on_flash<T>(
     device: &Device,
-    through: Through,
+    options: &BurnOptions<'_>,
     job: impl FnOnce(&CardFacts, &dyn FlashAccess, Route) -> Result<T, BurnError>,
 ) -> Result<T, BurnError> {
-    with_opened(device, through, |card, opened| {
+    let read = || {
+        let card = CardFacts::read(device)?;
+        let runs_from = unbooted::runs_from(options.lock, running(&card))?;
+        Ok(CardFacts { runs_from, ..card })
+    };
+    with_opened(device, read(), options.through, |card, opened| {
         opened.change(|flash, route| job(card, flash, route).map_err(Stopped::Job))
     })
 }
@@ -218,18 +233,39 @@ pub(super) fn reading<T>(
     through: Through,
     job: impl FnOnce(&CardFacts, &dyn ByteSource) -> Result<T, Fault>,
 ) -> Result<T, BurnError> {
-    with_opened(device, through, |card, opened| {
+    with_opened(device, CardFacts::read(device), through, |card, opened| {
         Ok(job(card, opened.contents())?)
     })
 }
 
+/// Lets `job` read the flash of a card that was read, and whose flash semaphore the caller holds or
+/// can do without. `None`: the card lets no tool at its flash.
+///
+/// # Errors
+/// [`Fault`]: the flash could not be reached or read.
+pub(super) fn looking<T>(
+    device: &Device,
+    card: &CardFacts,
+    job: impl FnOnce(&dyn ByteSource) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    if fitness::card(card).is_err() {
+        return Ok(None);
+    }
+    match Opened::open(device, card, Through::Auto) {
+        Ok(opened) => job(opened.contents()).map(Some),
+        Err(fault) if fault.is_closed() => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
 fn with_opened<T>(
     device: &Device,
+    card: Result<CardFacts, Fault>,
     through: Through,
     job: impl FnOnce(&CardFacts, &Opened<'_>) -> Result<T, Stopped>,
 ) -> Result<T, BurnError> {
-    let card = CardFacts::read(device)
-        .map_err(|fault| BurnError::before(Step::ReadCard, None, Boots::Old(None), fault))?;
+    let card =
+        card.map_err(|fault| BurnError::before(Step::ReadCard, None, Boots::Old(None), fault))?;
     let opening =
         |fault| BurnError::before(Step::OpenFlash, Some(Step::ReadCard), card.boots(), fault);
     fitness::card(&card).map_err(|refusal| opening(refusal.into()))?;

@@ -22,8 +22,9 @@ pub enum Refusal {
     SecureFirmware,
     /// What runs is not what is stored: the slot that looks free is in use.
     #[error(
-        "the card runs {running}, but {stored} is stored and waits to be activated; the slot to \
-         write is the one that runs"
+        "the card runs {running}, but {} is stored and waits to be activated; the slot to write is \
+         the one that runs",
+        if running == stored { "another copy of it".to_owned() } else { stored.to_string() }
     )]
     PendingActivation {
         /// What runs.

@@ -1,0 +1,246 @@
+//! Cards that other tools wrote past their firmware, and what is left of those: by the whole program.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot run the program has failed"
+)]
+
+mod cli_common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use cli_common::{TestLab, identity, schema};
+use cxfw::lab::Lab;
+use cxfw::lab::build::build_image;
+use cxfw::lab::host::{CardSpec, HostSpec};
+use cxfw::version::{Date, FwVersion};
+use serde_json::Value;
+
+const LX: &str = "03:00.0";
+const CX5: &str = "81:00.0";
+
+/// Bytes of code in the images here.
+const SMALL_CODE: u64 = 0x4000;
+
+/// A lab of the default host's ConnectX-4 Lx and ConnectX-5 with small images, both running.
+struct Bench {
+    lab: TestLab,
+    host: HostSpec,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut host = HostSpec::default_host().unwrap();
+        host.cards
+            .retain(|card| ["cx4lx", "cx5-recovery"].contains(&card.name.as_str()));
+        host.adapters.clear();
+        for card in &mut host.cards {
+            card.firmware.code_size = SMALL_CODE;
+            card.recovery = false;
+            card.flash.size = 0x20_0000;
+            card.flash.slot_log2 = Some(19);
+        }
+        for offer in &mut host.offers {
+            offer.firmware.code_size = SMALL_CODE;
+        }
+        let lab = TestLab::of(&host);
+        Self { lab, host }
+    }
+
+    fn spec(&self, device: &str) -> &CardSpec {
+        let at = |card: &&CardSpec| card.address.to_string().ends_with(device);
+        self.host.cards.iter().find(at).unwrap()
+    }
+
+    /// The version a card was made with, and ones after it.
+    fn version(&self, device: &str, later: u16) -> FwVersion {
+        let made = self.spec(device).firmware.version;
+        FwVersion::new(made.major, made.minor + later, made.subminor)
+    }
+
+    /// An image for the card's board, in a file.
+    fn image(&self, device: &str, version: FwVersion, built: Option<Date>) -> PathBuf {
+        let mut spec = self.spec(device).image_spec().unwrap();
+        spec.version = version;
+        spec.date = built.unwrap_or(spec.date);
+        let path = self.lab.beside(&format!("{version}-{}.bin", spec.date));
+        fs::write(&path, build_image(&spec).unwrap()).unwrap();
+        path
+    }
+
+    /// A run for one card, as JSON, that ends with this code.
+    fn run(&self, command: &str, device: &str, args: &[&str], code: i32) -> Value {
+        let usual = [command, "--yes", "--format", "json", "-d", device];
+        let ran = self.lab.run(&[&usual[..], args].concat());
+        self.lab.assert_well_behaved();
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        let document = ran.json();
+        schema::check(&document, &format!("{command}.json"));
+        document["cards"][0].clone()
+    }
+
+    fn update(&self, device: &str, image: &std::path::Path, args: &[&str], code: i32) -> Value {
+        let image = ["--no-backup", "--image", image.to_str().unwrap()];
+        self.run("update", device, &[&image[..], args].concat(), code)
+    }
+
+    /// Burns directly and leaves no note of it, as another tool does.
+    fn burn_as_another_tool(&self, device: &str, image: &std::path::Path) {
+        let burned = self.update(device, image, &["--method", "direct", "--reinstall"], 0);
+        assert_eq!(burned["result"], "burned", "{burned}");
+        let locks = fs::read_dir(self.lab.path().join("locks")).unwrap();
+        let notes: Vec<PathBuf> = locks
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "unbooted"))
+            .collect();
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        fs::remove_file(&notes[0]).unwrap();
+    }
+
+    fn one(&self, device: &str) -> Value {
+        let ran = self.lab.run(&["query", "--format", "json", "-d", device]);
+        ran.json()["cards"][0].clone()
+    }
+
+    /// Restarts the host and says what the card runs.
+    fn restart(&self, device: &str) -> String {
+        self.lab.reset();
+        let card = self.one(device);
+        assert_eq!(card["recovery"], false, "{card}");
+        card["firmware"]["running"].as_str().unwrap().to_owned()
+    }
+
+    fn open(&self) -> Lab {
+        Lab::open(&self.lab.path()).unwrap()
+    }
+}
+
+const REBUILT: Date = Date {
+    year: 2025,
+    month: 1,
+    day: 31,
+};
+
+#[test]
+fn another_build_of_what_runs_is_not_written_over() {
+    for device in [LX, CX5] {
+        let bench = Bench::new();
+        let before = bench.one(device);
+        let runs = bench.version(device, 0);
+        let rebuilt = bench.image(device, runs, Some(REBUILT));
+        bench.burn_as_another_tool(device, &rebuilt);
+        let flashes = bench.lab.flashes();
+        let next = bench.image(device, bench.version(device, 2), None);
+        let refused = bench.update(device, &next, &[], 4);
+        assert_eq!(refused["code"], "restart_pending", "{refused}");
+        let text = bench.lab.run(&[
+            "update",
+            "--no-backup",
+            "--yes",
+            "--no-progress",
+            "-d",
+            device,
+            "--image",
+            next.to_str().unwrap(),
+        ]);
+        if device == LX {
+            insta::assert_snapshot!(text.stderr, @r"
+            error: 0000:03:00.0: the flash boots 14.25.1020 of 2025-01-31 at 0x80000, of which the firmware that runs (14.25.1020 of 2019-02-05) does not know: another tool wrote past it, and it would write over the image that boots (stopped at looking at the flash (last done: checking the image); the card still boots 14.25.1020)
+
+            advice: restart the machine, so that what the flash boots runs, then run the update again
+            ");
+        }
+        assert_eq!(bench.lab.flashes(), flashes);
+        // as advised
+        assert_eq!(bench.restart(device), runs.to_string());
+        bench.update(device, &next, &[], 0);
+        assert_eq!(bench.restart(device), bench.version(device, 2).to_string());
+        assert_eq!(identity(&bench.one(device)), identity(&before));
+    }
+}
+
+#[test]
+fn a_burn_of_another_tool_that_broke_off_with_two_good_images_stops_nobody() {
+    for device in [LX, CX5] {
+        let bench = Bench::new();
+        let before = bench.one(device);
+        let image = bench.image(device, bench.version(device, 1), None);
+        bench.burn_as_another_tool(device, &image);
+        // before it retired the image that runs
+        let lab = bench.open();
+        let chip = lab.find_chip(&bench.spec(device).name).unwrap();
+        chip.write_flash(0, b"MTFW").unwrap();
+        let next = bench.image(device, bench.version(device, 2), None);
+        assert_eq!(
+            bench.update(device, &next, &["--method", "component"], 0)["result"],
+            "burned"
+        );
+        assert_eq!(bench.restart(device), bench.version(device, 2).to_string());
+        assert_eq!(identity(&bench.one(device)), identity(&before));
+    }
+}
+
+/// Firmware works from the slot that such a burn would take for the free one.
+#[test]
+fn a_direct_burn_does_not_go_over_what_runs_though_the_version_waits_that_runs() {
+    for (device, first) in [
+        (LX, "component"),
+        (LX, "direct"),
+        (CX5, "component"),
+        (CX5, "direct"),
+    ] {
+        let bench = Bench::new();
+        let runs = bench.image(device, bench.version(device, 0), None);
+        let backup = bench.lab.beside("before.bin");
+        if first == "component" {
+            let made = ["backup", "-d", device, "-o", backup.to_str().unwrap()];
+            assert_eq!(bench.lab.run(&made).code, Some(0));
+        }
+        bench.update(device, &runs, &["--reinstall", "--method", first], 0);
+        let flashes = bench.lab.flashes();
+        let directly = ["--reinstall", "--method", "direct"];
+        let refused = bench.update(device, &runs, &directly, 4);
+        assert_eq!(refused["code"], "pending_activation", "{refused}");
+        let said = refused["reason"].as_str().unwrap();
+        assert!(said.contains("another copy of it is stored"), "{said}");
+        let args = [backup.to_str().unwrap(), "--no-backup"];
+        if first == "component" {
+            let refused = bench.run("restore", device, &args, 4);
+            assert_eq!(refused["code"], "pending_activation", "{refused}");
+        }
+        assert_eq!(bench.lab.flashes(), flashes);
+        bench.restart(device);
+        bench.update(device, &runs, &directly, 0);
+        assert_eq!(bench.restart(device), bench.version(device, 0).to_string());
+        if first == "component" {
+            bench.run("restore", device, &args, 0);
+            assert_eq!(bench.restart(device), bench.version(device, 0).to_string());
+        }
+    }
+}
+
+/// What keeps this tool from reading a flash is no reason to let its firmware do nothing.
+#[test]
+fn a_flash_that_reads_wrong_is_still_updated_by_its_firmware() {
+    let bench = Bench::new();
+    let broken = bench.lab.run(&["lab", "fault", LX, "bit-errors"]);
+    assert_eq!(broken.code, Some(0), "{broken:?}");
+    let image = bench.image(LX, bench.version(LX, 1), None);
+    assert_eq!(bench.update(LX, &image, &[], 0)["result"], "burned");
+    assert_eq!(bench.restart(LX), bench.version(LX, 1).to_string());
+}
+
+#[test]
+fn updates_the_firmware_took_are_burned_over_as_ever() {
+    for device in [LX, CX5] {
+        let bench = Bench::new();
+        let before = bench.one(device);
+        for later in [1, 2, 2] {
+            let image = bench.image(device, bench.version(device, later), None);
+            bench.update(device, &image, &["--reinstall"], 0);
+        }
+        assert_eq!(bench.restart(device), bench.version(device, 2).to_string());
+        assert_eq!(identity(&bench.one(device)), identity(&before));
+    }
+}
