@@ -20,7 +20,7 @@ use cxfw::identity::Psid;
 use cxfw::image;
 use cxfw::lab::build::{ImageSpec, Slot, flash_contents};
 use cxfw::lab::chip::{
-    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, Violations, VpdSpec,
+    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, ReadBack, Violations, VpdSpec,
 };
 use cxfw::model::{self, ImageFormat};
 use cxfw::registers::mqis::InfoType;
@@ -50,6 +50,7 @@ fn chip(hw_id: u16, folder: &Path) -> Arc<Chip> {
         flash_size: FLASH_SIZE,
         jedec_id: 0xef_4018,
         secure: false,
+        read_back: ReadBack::default(),
         boot_rule: BootRule::default(),
         oldest_version: None,
         icmd_busy_polls: 1,

@@ -19,7 +19,7 @@ use cxfw::identity::Psid;
 use cxfw::image::query_flash;
 use cxfw::lab::build::{ImageSpec, Security, Slot, build_image, flash_contents};
 use cxfw::lab::chip::{
-    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, Violations, VpdSpec,
+    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, ReadBack, Violations, VpdSpec,
 };
 use cxfw::model::{self, Model};
 use cxfw::registers::Mgir;
@@ -51,6 +51,7 @@ fn chip(dir: &Path, model: &Model, secure: bool, oldest_version: Option<[u16; 3]
         flash_size: FLASH,
         jedec_id: 0xef_4018,
         secure,
+        read_back: ReadBack::default(),
         boot_rule: BootRule::default(),
         oldest_version,
         icmd_busy_polls: 2,

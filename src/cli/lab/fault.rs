@@ -148,6 +148,8 @@ enum InstructionArg {
     Release,
     /// Give the update up
     Cancel,
+    /// Hand the image out
+    Read,
 }
 
 impl FaultArgs {
@@ -238,6 +240,7 @@ impl From<InstructionArg> for Instruction {
             InstructionArg::Activate => Self::Activate,
             InstructionArg::Release => Self::ReleaseUpdateHandle,
             InstructionArg::Cancel => Self::Cancel,
+            InstructionArg::Read => Self::ReadComponent,
         }
     }
 }

@@ -39,7 +39,7 @@ pub use faults::Fault;
 pub use instruments::{Counters, RegisterCount, Violations};
 pub(in crate::lab) use lock::alive;
 pub use map::MapError;
-pub use spec::{BootRule, ChipSpec, FunctionSpec, LinkSpec};
+pub use spec::{BootRule, ChipSpec, FunctionSpec, LinkSpec, ReadBack};
 pub use vpd::VpdSpec;
 
 use std::path::{Path, PathBuf};

@@ -59,6 +59,20 @@ pub enum BootRule {
     FirstPattern,
 }
 
+/// What secure firmware hands out of its own image (READ, burn 7.8). Other firmware hands it out
+/// without its start pattern. What cards do is not documented, so a lab has all three.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadBack {
+    /// Nothing.
+    #[default]
+    Refused,
+    /// The image, with ones for its start pattern.
+    Masked,
+    /// The image as it lies on the flash.
+    Whole,
+}
+
 /// A chip of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,6 +97,9 @@ pub struct ChipSpec {
     /// Firmware must be secure; it then refuses flash access (burn 8.7) and unsigned images.
     #[serde(default)]
     pub secure: bool,
+    /// What firmware hands out of its image although it is secure.
+    #[serde(default)]
+    pub read_back: ReadBack,
     /// How the boot ROM finds the image to run.
     #[serde(default)]
     pub boot_rule: BootRule,

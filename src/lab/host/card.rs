@@ -8,7 +8,7 @@ use super::{
 };
 use crate::identity::{Guid, Mac, Psid};
 use crate::lab::build::{Addresses, DeviceData, ImageSpec, Rom, RomKind, Security, Slot};
-use crate::lab::chip::{BootRule, ChipSpec, FunctionSpec, LinkSpec, VpdSpec};
+use crate::lab::chip::{BootRule, ChipSpec, FunctionSpec, LinkSpec, ReadBack, VpdSpec};
 use crate::model::{ImageFormat, Model};
 use crate::pci::Address;
 use crate::version::{Date, FwVersion};
@@ -75,6 +75,9 @@ pub struct CardSpec {
     /// Only signed firmware runs, and the firmware locks the flash.
     #[serde(default)]
     pub secure: bool,
+    /// What its firmware hands out of its image although it is secure.
+    #[serde(default)]
+    pub read_back: ReadBack,
     /// How its boot ROM finds the image to run.
     #[serde(default)]
     pub boot_rule: BootRule,
@@ -325,6 +328,7 @@ impl CardSpec {
             jedec_id: self.flash.jedec.map_or(WINBOND, |id| u32::from(id) << 8)
                 | self.flash.size.ilog2(),
             secure: self.secure,
+            read_back: self.read_back,
             boot_rule: self.boot_rule,
             oldest_version: None,
             icmd_busy_polls: 1,

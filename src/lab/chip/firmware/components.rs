@@ -10,6 +10,7 @@ use crate::registers::{Mcqi, Mcqs, Octets};
 use super::super::boot::Running;
 use super::super::cells::Cell;
 use super::super::icmd::{Method, TlvStatus};
+use super::super::spec::ReadBack;
 use super::info::{bcd, bcd_date};
 use super::{Firmware, read_only, reply};
 
@@ -102,6 +103,16 @@ impl Firmware<'_> {
         })
     }
 
+    /// What it hands out of its image.
+    pub(super) fn hands_out(&self) -> ReadBack {
+        let spec = &self.cycle.spec;
+        if spec.secure {
+            spec.read_back
+        } else {
+            ReadBack::Masked
+        }
+    }
+
     fn capabilities(&self, image: &Running) -> Capabilities {
         let types = [
             InfoType::Capabilities,
@@ -117,7 +128,7 @@ impl Firmware<'_> {
             match_psid: true,
             match_chip_id: true,
             signed_updates_only: self.cycle.spec.secure,
-            rd_en: !self.cycle.spec.secure,
+            rd_en: self.hands_out() != ReadBack::Refused,
             ..Capabilities::default()
         }
     }

@@ -5,6 +5,7 @@ use crate::registers::{Mcda, Register};
 
 use super::super::cells::Cell;
 use super::super::icmd::{Method, TlvStatus};
+use super::super::spec::ReadBack;
 use super::components::{MCDA_LIMIT, MCDA_WORD_LOG2};
 use super::{Firmware, reply};
 
@@ -65,11 +66,14 @@ impl Firmware<'_> {
         }
     }
 
-    /// A piece of an image in the flash, with the marker as it would be sent.
+    /// A piece of an image in the flash, with the marker as it would be sent, or as it is.
     fn component_piece(&self, piece: &Mcda) -> Vec<u8> {
         let start = self.get(Cell::UpdateTarget);
         let length = u32::try_from(piece.data.len()).unwrap_or(0);
         let mut bytes = self.cycle.flash.read(start + piece.offset, length);
+        if self.hands_out() == ReadBack::Whole {
+            return bytes;
+        }
         let masked = usize::try_from(MARKER.saturating_sub(piece.offset)).unwrap_or(0);
         for byte in bytes.iter_mut().take(masked) {
             *byte = 0xff;

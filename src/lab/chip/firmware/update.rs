@@ -23,6 +23,7 @@ use super::super::cells::Cell;
 use super::super::flash::SECTOR;
 use super::super::icmd::{Method, TlvStatus};
 use super::super::seconds;
+use super::super::spec::ReadBack;
 use super::components::MCDA_WORD_LOG2;
 use super::{Firmware, reply};
 
@@ -294,7 +295,7 @@ impl Firmware<'_> {
     /// READ: the component can be fetched with MCDA.
     fn begin_reading(&self, image: &Running) -> Result<(), Refusal> {
         self.in_state(ControlState::Locked)?;
-        if self.cycle.spec.secure {
+        if self.hands_out() == ReadBack::Refused {
             return Err(ErrorCode::General.into());
         }
         self.set(Cell::UpdateTarget, image.start);

@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use client::Client;
 
-use super::{Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, Running, Violations, VpdSpec};
+use super::{
+    Boot, BootRule, Chip, ChipSpec, FunctionSpec, LinkSpec, ReadBack, Running, Violations, VpdSpec,
+};
 use crate::identity::{Guid, Mac, Psid};
 use crate::lab::build::{
     Addresses, ImageSpec, Rom, RomKind, Security, Slot, build_image, flash_contents,
@@ -63,6 +65,7 @@ fn chip_spec(hw_id: u16) -> ChipSpec {
         flash_size: FLASH,
         jedec_id: 0xef_4018,
         secure: false,
+        read_back: ReadBack::default(),
         boot_rule: BootRule::default(),
         oldest_version: None,
         icmd_busy_polls: 1,
