@@ -164,13 +164,23 @@ fn stored(
 }
 
 fn addresses(registers: &dyn RegisterAccess, report: &mut CardReport) -> Result<(), RegisterError> {
+    (report.base_mac, report.base_guid) = base_addresses(registers)?;
+    Ok(())
+}
+
+/// Base MAC and base GUID that the card uses, as its running firmware says.
+///
+/// # Errors
+/// [`RegisterError`].
+pub fn base_addresses(
+    registers: &dyn RegisterAccess,
+) -> Result<(Option<Mac>, Option<Guid>), RegisterError> {
     let size = 16;
     let request = Mnvda::request_current(Mnvda::BASE_ADDRESSES, size);
-    if let Some(base) = read_register(registers, &request)?.base_addresses() {
-        report.base_mac = Mac::new(base.mac);
-        report.base_guid = Guid::new(base.guid);
-    }
-    Ok(())
+    let base = read_register(registers, &request)?.base_addresses();
+    Ok(base.map_or((None, None), |base| {
+        (Mac::new(base.mac), Guid::new(base.guid))
+    }))
 }
 
 /// A text of the board; `None` when the firmware has none.

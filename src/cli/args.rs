@@ -38,7 +38,7 @@ pub enum Command {
     Query(query::QueryArgs),
     /// Plan, show, ask, burn, verify and report, card by card
     Update(update::UpdateArgs),
-    /// Save the whole flash of a card to a file
+    /// Save the whole flash of a card to a file, or its firmware image where only that can be read
     Backup(backup::BackupArgs),
     /// Put the firmware of a backup back on its card
     Restore(restore::RestoreArgs),

@@ -1,4 +1,4 @@
-//! `cxfw backup`: the whole flash of a card in a file.
+//! `cxfw backup`: the whole flash of a card in a file, or its firmware image where only that can be read.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -9,10 +9,12 @@ use clap::Args;
 use super::host::Host;
 use super::settings::{Settings, Target};
 use crate::access::Device;
-use crate::card::advice_for;
+use crate::card::{Card, advice_for};
 use crate::flash::backup::{self, BackupError, BackupOptions, Destination, Scope};
+use crate::flash::component::Readable;
 use crate::flash::direct::Through;
 use crate::flash::{Cancel, CardLock};
+use crate::image::SecurityAttribute;
 use crate::progress::{Event, Sink};
 use crate::report::{Backup, Ending, Outcome};
 use crate::sys;
@@ -118,15 +120,22 @@ impl NotKept {
 
 impl Keeping {
     /// What a dry run says of it.
-    pub(super) fn step(&self) -> String {
-        match self {
-            Self::Nothing => "make no backup of the old firmware (--no-backup)".to_owned(),
-            Self::In(folder) => format!(
-                "save the old firmware and the device data into {}, in a file named by PSID, \
-                 version, MAC and date",
-                folder.display()
-            ),
-        }
+    pub(super) fn step(&self, card: &Card) -> String {
+        let folder = match self {
+            Self::Nothing => return "make no backup of the old firmware (--no-backup)".to_owned(),
+            Self::In(folder) => folder.display(),
+        };
+        let secure = card.report.security.contains(&SecurityAttribute::SecureFw);
+        let handed_out = || Readable::of(card.device.as_ref()?).ok()?;
+        let what = if !secure {
+            "firmware and the device data"
+        } else if handed_out().is_some() {
+            "firmware image, without the device data,"
+        } else {
+            return "make no backup of the old firmware: secure firmware lets no tool read the flash"
+                .to_owned();
+        };
+        format!("save the old {what} into {folder}, in a file named by PSID, version, MAC and date")
     }
 }
 
@@ -189,6 +198,28 @@ pub(super) fn save(
         backup: Backup::File(absolute(&saved.path)),
         leads_back: saved.sound,
     })
+}
+
+/// As [`save`], before a burn that is safe without: the firmware itself keeps the old image until
+/// the new one is verified. A card that lets no tool at its flash is burned all the same.
+pub(super) fn save_where_it_can(
+    (device, lock): (&Device, &CardLock),
+    folder: &Path,
+    (cancel, sink): (&Cancel, &mut Sink<'_>),
+) -> Result<Kept, NotKept> {
+    match save((device, lock), folder, (cancel, &mut *sink)) {
+        Err(NotKept { error, .. }) if error.is_closed() => {
+            sink(Event::Note {
+                text: format!(
+                    "warning: {}: no backup: {error}; the card's firmware keeps the old image \
+                     until the new one is verified",
+                    device.name()
+                ),
+            });
+            Ok(Kept::nothing(error.to_string()))
+        }
+        saved => saved,
+    }
 }
 
 /// What is said of a folder with so many backups that somebody should think of clearing it.

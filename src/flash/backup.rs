@@ -5,6 +5,9 @@
 //! of the flash, and only then gets its own name, which never replaces another file. What runs on
 //! the card may change its settings and logs meanwhile; images and what has a checksum may not.
 //!
+//! Firmware that lets no tool at its flash may hand its image out (`image_alone`): then the file is
+//! that image, without the device data, which stays on the card.
+//!
 //! Before a burn only what is in use is copied ([`Scope::InUse`]), and read once: the checksums of
 //! the image stand for the second reading. Putting a backup back is a direct burn ([`restore`]).
 
@@ -12,6 +15,7 @@ mod check;
 mod copied;
 mod error;
 mod file;
+mod image_alone;
 mod name;
 
 use std::path::{Path, PathBuf};
@@ -73,7 +77,9 @@ pub enum Destination<'a> {
 pub struct Backup {
     /// The file.
     pub path: PathBuf,
-    /// Bytes of it: the whole flash.
+    /// What is in it.
+    pub contents: Contents,
+    /// Bytes of it.
     pub size: u64,
     /// SHA-256 of it, hexadecimal.
     pub sha256: String,
@@ -83,7 +89,17 @@ pub struct Backup {
     pub sound: bool,
 }
 
-/// Copies the card's flash into a file.
+/// What a backup holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Contents {
+    /// The flash, byte by byte.
+    Flash,
+    /// The firmware image alone, as image files are.
+    Image,
+}
+
+/// Copies the card's flash into a file, or the firmware image alone where the firmware lets no tool
+/// at the flash but hands that out.
 ///
 /// Events: the phases read and verify, both in bytes of the flash.
 ///
@@ -93,6 +109,18 @@ pub fn save(
     device: &Device,
     options: &BackupOptions<'_>,
     destination: Destination<'_>,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<Backup, BackupError> {
+    let how = (device, options, destination);
+    match save_whole(how, cancel, sink) {
+        Err(closed) if closed.is_closed() => image_alone::save(how, (cancel, sink))?.ok_or(closed),
+        saved => saved,
+    }
+}
+
+fn save_whole(
+    (device, options, destination): (&Device, &BackupOptions<'_>, Destination<'_>),
     cancel: &Cancel,
     sink: &mut Sink<'_>,
 ) -> Result<Backup, BackupError> {
@@ -153,9 +181,11 @@ fn save_flash(
     if !again.is_empty() {
         compare((flash, &written), again, &fixed, (cancel, sink))?;
     }
-    let path = unfinished.finish(destination, &owner)?;
+    let contents = Contents::Flash;
+    let path = unfinished.finish(destination, (&owner, contents))?;
     Ok(Backup {
         path,
+        contents,
         size: written.len() as u64,
         sha256: hex(&Sha256::digest(&written)),
         owner,

@@ -5,7 +5,7 @@
 //! image the only valid one. Device data stays the card's own.
 
 use super::fs5::{BCH_MAGIC, BCH_SIZE};
-use super::marker::{MARKER_SIZE, Unmasked};
+use super::marker::{self, MARKER_SIZE, Unmasked};
 use super::toc::RECORD;
 use super::verify::{Depth, Medium};
 use super::{ImageError, Layout, run, run_file, start_in_file};
@@ -29,6 +29,48 @@ pub fn component(bytes: &[u8]) -> Result<Vec<u8>, ImageError> {
     mask(&bytes, &layout)
 }
 
+/// An image file of what a firmware handed out of its image, with its marker or ones in its place:
+/// the marker stands, and device data, which belongs to the card, is left out.
+///
+/// # Errors
+/// [`ImageError::NoMarker`] when it begins with neither, else as [`component`].
+pub fn file_of_component(mut bytes: Vec<u8>) -> Result<Vec<u8>, ImageError> {
+    let start = bytes.get(..16).unwrap_or_default();
+    if start == marker::MARKER_A || start == marker::MARKER_B {
+        blank(&mut bytes, 0, MARKER_SIZE);
+    }
+    if !Unmasked::is_masked(&bytes) {
+        return Err(ImageError::NoMarker);
+    }
+    let image = Unmasked::new(&bytes, None)?;
+    let format = image.format();
+    let (layout, _) = run(&image, 0, format, Medium::Package, Depth::Info).result?;
+    let mut file = mask(&image, &layout)?;
+    if let Some(start) = file.first_chunk_mut() {
+        *start = *marker::of(format);
+    }
+    Ok(file)
+}
+
+/// Whether a file holds one image and nothing else: no flash, no device data.
+#[must_use]
+pub fn is_image_alone(bytes: &[u8]) -> bool {
+    let layout = || {
+        let start = start_in_file(&bytes).ok()?;
+        let (layout, _) = run_file(&bytes, start, Depth::Info).result.ok()?;
+        (start.address == 0).then_some(layout)
+    };
+    let end = |layout: Layout| {
+        layout.size
+            + if is_wrapped(&bytes, &layout) {
+                BCH_SIZE
+            } else {
+                0
+            }
+    };
+    layout().is_some_and(|layout| layout.dtoc.is_none() && end(layout) == bytes.len() as u64)
+}
+
 fn mask(source: &dyn ByteSource, layout: &Layout) -> Result<Vec<u8>, ImageError> {
     if layout.format == ImageFormat::Fs2 {
         return Err(ImageError::NoComponent(layout.format));
@@ -39,10 +81,7 @@ fn mask(source: &dyn ByteSource, layout: &Layout) -> Result<Vec<u8>, ImageError>
             .read(0, size)
             .map_err(|fault| ImageError::read("image", fault))
     };
-    let wrapped = layout.format == ImageFormat::Fs5
-        && space
-            .read(layout.size, BCH_SIZE)
-            .is_ok_and(|header| header.starts_with(&BCH_MAGIC));
+    let wrapped = is_wrapped(source, layout);
     let size = layout.size + if wrapped { BCH_SIZE } else { 0 };
     let mut bytes = read(size)?.into_owned();
     blank(&mut bytes, 0, MARKER_SIZE);
@@ -53,6 +92,13 @@ fn mask(source: &dyn ByteSource, layout: &Layout) -> Result<Vec<u8>, ImageError>
         }
     }
     Ok(bytes)
+}
+
+/// Whether the boot component header of FS5 follows the image.
+fn is_wrapped(source: &dyn ByteSource, layout: &Layout) -> bool {
+    let header = || layout.space(source).ok()?.read(layout.size, BCH_SIZE).ok();
+    layout.format == ImageFormat::Fs5
+        && header().is_some_and(|header| header.starts_with(&BCH_MAGIC))
 }
 
 /// Overwrites a range, as far as it is there, with FF.

@@ -34,7 +34,7 @@ mod toc;
 pub mod verify;
 mod whole;
 
-pub use component::component;
+pub use component::{component, file_of_component, is_image_alone};
 pub use error::ImageError;
 pub use info::{HwId, ImageInfo, RomInfo, Security, SecurityAttribute, Uid, Uids};
 pub use layout::{CrcPlace, Extent, Layout, Section, TocPlaces};

@@ -3,18 +3,21 @@
 use std::io::{self, Write};
 
 use super::{Backup as Kept, Ending, Outcome, printable};
-use crate::flash::backup::{Backup, RestorePlan};
+use crate::flash::backup::{Backup, Contents};
 use crate::flash::direct::Owner;
+use crate::version::FwVersion;
 
 /// What was saved, and how it is put back.
 ///
 /// # Errors
 /// What the writer says.
 pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) -> io::Result<()> {
-    let sound = if backup.sound {
-        "yes: every checksum of the image and of the device data in it is right"
-    } else {
-        "no: it is the flash as it is, but no image in it checks out as a whole"
+    let sound = match (backup.sound, backup.contents) {
+        (true, Contents::Flash) => {
+            "yes: every checksum of the image and of the device data in it is right"
+        }
+        (true, Contents::Image) => "yes: every checksum of the image is right",
+        (false, _) => "no: it is the flash as it is, but no image in it checks out as a whole",
     };
     writeln!(out, "Device:   {device}")?;
     writeln!(
@@ -22,11 +25,30 @@ pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) 
         "File:     {}",
         printable(&backup.path.display().to_string())
     )?;
+    if backup.contents == Contents::Image {
+        writeln!(
+            out,
+            "Holds:    the firmware image alone: the flash with the device data is closed to tools"
+        )?;
+    }
     writeln!(out, "Size:     {} bytes", backup.size)?;
     writeln!(out, "SHA-256:  {}", backup.sha256)?;
     writeln!(out, "Of:       {}", of(&backup.owner))?;
     writeln!(out, "Sound:    {sound}")?;
     writeln!(out, "Restore:  {}", printable(restore))
+}
+
+/// What a restore will put on a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restoring {
+    /// What the backup is of.
+    pub of: Owner,
+    /// What the card boots now.
+    pub from: Option<FwVersion>,
+    /// What it will boot.
+    pub to: FwVersion,
+    /// What the user should know.
+    pub notes: Vec<String>,
 }
 
 /// What a restore is about to do, before the question.
@@ -37,18 +59,18 @@ pub fn planned(
     out: &mut dyn Write,
     device: &str,
     file: &str,
-    planned: &RestorePlan,
+    planned: &Restoring,
 ) -> io::Result<()> {
-    let now = planned.plan.from.map_or_else(
+    let now = planned.from.map_or_else(
         || "nothing that boots".to_owned(),
         |version| version.to_string(),
     );
     writeln!(out, "Device:   {device}")?;
     writeln!(out, "Backup:   {}", printable(file))?;
-    writeln!(out, "Of:       {}", of(&planned.backup))?;
+    writeln!(out, "Of:       {}", of(&planned.of))?;
     writeln!(out, "On card:  {now}")?;
-    writeln!(out, "Restored: {}", planned.plan.to)?;
-    for note in &planned.plan.notes {
+    writeln!(out, "Restored: {}", planned.to)?;
+    for note in &planned.notes {
         writeln!(out, "Note:     {}", printable(note))?;
     }
     Ok(())

@@ -10,6 +10,7 @@ mod before_a_burn;
 mod cli_common;
 mod damaged;
 mod full_disk;
+mod image_alone;
 #[path = "../one_card/mod.rs"]
 mod one_card;
 mod restore;

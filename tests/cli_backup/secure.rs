@@ -1,4 +1,4 @@
-//! Cards with secure firmware, whose flash cannot be copied.
+//! Cards with secure firmware that hands nothing out: neither the flash nor the image can be copied.
 
 use std::path::Path;
 

@@ -1,13 +1,11 @@
 //! The backup between the decision and the burn.
 
-use super::super::keep::{self, Keeping, Kept, NotKept};
-use super::Job;
+use super::super::keep::{self, Keeping, Kept};
 use super::turn::Turn;
 use crate::flash::Cancel;
 use crate::flash::backup::BackupError;
-use crate::image::SecurityAttribute;
 use crate::plan::Method;
-use crate::progress::{Event, Sink};
+use crate::progress::Sink;
 use crate::report::Outcome;
 
 /// The way of burning in which firmware keeps the old image until the new one is verified. In any
@@ -27,18 +25,13 @@ pub(super) fn save(
         Keeping::In(folder) => folder,
     };
     let card = (turn.device()?, &turn.lock);
-    match keep::save(card, folder, (cancel, &mut *sink)) {
+    let saved = if turn.method == SAFE_WITHOUT {
+        keep::save_where_it_can(card, folder, (cancel, sink))
+    } else {
+        keep::save(card, folder, (cancel, sink))
+    };
+    match saved {
         Ok(kept) => Ok(kept),
-        Err(NotKept { error, .. }) if error.is_closed() && turn.method == SAFE_WITHOUT => {
-            sink(Event::Note {
-                text: format!(
-                    "warning: {}: no backup: {error}; the card's firmware keeps the old image \
-                     until the new one is verified",
-                    turn.job.card.report.device
-                ),
-            });
-            Ok(Kept::nothing(error.to_string()))
-        }
         Err(mut not_kept) => {
             let job = turn.job;
             if turn.method == SAFE_WITHOUT && is_of_card(&not_kept.error) {
@@ -57,21 +50,5 @@ pub(super) fn save(
 const BURN_WITHOUT: &str = "--no-backup burns all the same, without a way back";
 
 fn is_of_card(error: &BackupError) -> bool {
-    !error.is_of_file() && !error.is_interrupted()
-}
-
-/// What a dry run says of it.
-pub(super) fn step(job: &Job<'_>) -> String {
-    let secure = job
-        .card
-        .report
-        .security
-        .contains(&SecurityAttribute::SecureFw);
-    match job.keeping {
-        Keeping::In(_) if secure => {
-            "make no backup of the old firmware: secure firmware lets no tool read the flash"
-                .to_owned()
-        }
-        keeping => keeping.step(),
-    }
+    !error.is_of_file() && !error.is_interrupted() && !error.is_busy()
 }

@@ -2,9 +2,9 @@
 
 use super::turn::Turn;
 use super::{Job, outcome};
-use crate::card::Card;
+use crate::card::{Card, CardReport};
 use crate::flash::Cancel;
-use crate::flash::component::{self, BurnError, BurnOptions, StagedUpdate};
+use crate::flash::component::{self, BurnError, BurnOptions, Fault, StagedUpdate};
 use crate::plan::Method;
 use crate::progress::Sink;
 use crate::report::{Ending, Outcome};
@@ -37,28 +37,35 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
     }
 }
 
-/// What the burn would do.
-pub(super) fn rehearse(turn: &Turn<'_>) -> Outcome {
-    let device = match turn.device() {
-        Ok(device) => device,
-        Err(ended) => return *ended,
-    };
-    match component::plan(device, turn.job.image, &options(turn)) {
-        Ok(plan) => turn.rehearsed(&plan),
-        Err(error) => turn.job.broken_off(Method::Component, &error),
-    }
+/// What the burn would do; the outcome when it is refused.
+pub(super) fn plan(turn: &Turn<'_>) -> Result<String, Box<Outcome>> {
+    let plan = component::plan(turn.device()?, turn.job.image, &options(turn));
+    plan.map(|plan| plan.to_string())
+        .map_err(|error| Box::new(turn.job.broken_off(Method::Component, &error)))
+}
+
+/// The outcome when the burn is refused before anything is sent.
+pub(super) fn refused(turn: &Turn<'_>) -> Option<Box<Outcome>> {
+    let device = turn.device().ok()?;
+    let error = component::plan(device, turn.job.image, &options(turn)).err()?;
+    let refused = matches!(error.fault, Fault::Refused(_));
+    refused.then(|| Box::new(turn.job.broken_off(Method::Component, &error)))
 }
 
 fn options<'l>(turn: &'l Turn<'_>) -> BurnOptions<'l> {
-    let firmware = &turn.card.report.firmware;
-    let staged = firmware.running.is_some() && firmware.stored != firmware.running;
     BurnOptions {
-        staged_update: if staged {
-            StagedUpdate::TakeBack
-        } else {
-            StagedUpdate::Leave
-        },
+        staged_update: staged_update(&turn.card.report),
         ..BurnOptions::under(&turn.lock)
+    }
+}
+
+/// An update that waits for the restart is taken back first.
+pub(in super::super) fn staged_update(card: &CardReport) -> StagedUpdate {
+    let firmware = &card.firmware;
+    if firmware.running.is_some() && firmware.stored != firmware.running {
+        StagedUpdate::TakeBack
+    } else {
+        StagedUpdate::Leave
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::turn::Turn;
 use crate::flash::Cancel;
-use crate::flash::direct::{self, BurnOptions, Choices, PsidChange};
+use crate::flash::direct::{self, BurnOptions, Choices, Fault, PsidChange};
 use crate::plan::Method;
 use crate::progress::Sink;
 use crate::report::{Ending, Outcome};
@@ -26,16 +26,20 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
     }
 }
 
-/// What the burn would do.
-pub(super) fn rehearse(turn: &Turn<'_>) -> Outcome {
-    let device = match turn.device() {
-        Ok(device) => device,
-        Err(ended) => return *ended,
-    };
-    match direct::plan(device, turn.job.image, &options(turn)) {
-        Ok(plan) => turn.rehearsed(&plan),
-        Err(error) => turn.job.broken_off(Method::Direct, &error),
-    }
+/// What the burn would do; the outcome when it is refused.
+pub(super) fn plan(turn: &Turn<'_>) -> Result<String, Box<Outcome>> {
+    let plan = direct::plan(turn.device()?, turn.job.image, &options(turn));
+    plan.map(|plan| plan.to_string())
+        .map_err(|error| Box::new(turn.job.broken_off(Method::Direct, &error)))
+}
+
+/// The outcome when the burn is refused, whatever the flash holds. What was read of it may be wrong,
+/// which the backup finds out.
+pub(super) fn refused(turn: &Turn<'_>) -> Option<Box<Outcome>> {
+    let device = turn.device().ok()?;
+    let error = direct::plan(device, turn.job.image, &options(turn)).err()?;
+    let refused = matches!(&error.fault, Fault::Refused(refusal) if !refusal.rests_on_contents());
+    refused.then(|| Box::new(turn.job.broken_off(Method::Direct, &error)))
 }
 
 fn options<'l>(turn: &'l Turn<'_>) -> BurnOptions<'l> {

@@ -20,6 +20,7 @@ use crate::plan::{Method, Offer, Policy};
 use crate::progress::Sink;
 use crate::report::Outcome;
 
+pub(super) use component::staged_update;
 pub(super) use outcome::settled;
 use turn::Turn;
 
@@ -53,6 +54,12 @@ pub(super) fn burn(
         Ok(turn) => turn,
         Err(ended) => return *ended,
     };
+    // a refusal that can be known comes before a backup that nobody needs
+    if *job.keeping != Keeping::Nothing
+        && let Some(refused) = turn.refused()
+    {
+        return *refused;
+    }
     let kept = match backup::save(&turn, cancel, sink) {
         Ok(kept) => kept,
         Err(ended) => return *ended,
@@ -70,14 +77,28 @@ pub(super) fn rehearse(job: &Job<'_>, host: &Host, settings: &Settings) -> Outco
         Ok(turn) => turn,
         Err(ended) => return *ended,
     };
-    let mut outcome = match turn.method {
-        Method::Component => component::rehearse(&turn),
-        Method::Direct => direct::rehearse(&turn),
-    };
-    if !outcome.steps.is_empty() {
-        outcome.steps.insert(0, backup::step(job));
+    match turn.plan() {
+        Ok(steps) => turn.rehearsed(&steps),
+        Err(ended) => *ended,
     }
-    outcome
+}
+
+impl Turn<'_> {
+    /// What the burn would do, a line a step; the outcome when it is refused.
+    fn plan(&self) -> Result<String, Box<Outcome>> {
+        match self.method {
+            Method::Component => component::plan(self),
+            Method::Direct => direct::plan(self),
+        }
+    }
+
+    /// The outcome when the burn is known to be refused.
+    fn refused(&self) -> Option<Box<Outcome>> {
+        match self.method {
+            Method::Component => component::refused(self),
+            Method::Direct => direct::refused(self),
+        }
+    }
 }
 
 impl Job<'_> {

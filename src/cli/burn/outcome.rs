@@ -64,10 +64,12 @@ fn advice_on(card: &CardReport, advice: &str) -> String {
 
 impl Turn<'_> {
     /// The outcome of a dry run.
-    pub(super) fn rehearsed(&self, plan: &impl ToString) -> Outcome {
+    pub(super) fn rehearsed(&self, plan: &str) -> Outcome {
+        let backup = self.job.keeping.step(&self.card);
+        let burn = plan.lines().map(str::to_owned);
         Outcome {
             method: Some(self.method.word()),
-            steps: plan.to_string().lines().map(str::to_owned).collect(),
+            steps: std::iter::once(backup).chain(burn).collect(),
             ..self
                 .job
                 .outcome(Ending::Skipped, format!("dry run; {}", self.reason))

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::flash::component;
 use crate::flash::direct::BurnError;
+use crate::flash::{BurnFault, broken_off};
 
 /// Why no backup was made. No file is left.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +12,15 @@ pub enum BackupError {
     /// The flash could not be reached or read.
     #[error(transparent)]
     Flash(#[from] BurnError),
+    /// The firmware could not be asked for its image.
+    #[error("the firmware was asked for its image: {0}")]
+    Firmware(#[from] component::Fault),
+    /// What the firmware handed out is not its image.
+    #[error("what the firmware handed out is not the image it runs: {reason}")]
+    NotItsImage {
+        /// Why not.
+        reason: String,
+    },
     /// The file could not be written.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
@@ -55,6 +66,8 @@ impl BackupError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Flash(error) => error.reason(),
+            Self::Firmware(fault) => fault.reason(),
+            Self::NotItsImage { .. } => "not_its_image",
             Self::File { .. } => "backup_file",
             Self::NoRoom { .. } => "backup_no_room",
             Self::Exists(_) => "backup_exists",
@@ -68,6 +81,12 @@ impl BackupError {
     pub fn advice(&self) -> String {
         match self {
             Self::Flash(error) => return error.advice(),
+            Self::Firmware(fault) if fault.is_gone() => broken_off::GONE,
+            Self::Firmware(fault) => return fault.advice(),
+            Self::NotItsImage { .. } => {
+                "run the backup again; if it stays so, keep the image file of the version the card \
+                 runs: the way back is `cxfw update --image FILE --allow-downgrade`"
+            }
             Self::File { .. } | Self::NoRoom { .. } => {
                 "name a folder you may write to, with room for the whole flash"
             }
@@ -83,12 +102,20 @@ impl BackupError {
     /// The file is what went wrong, not the card.
     #[must_use]
     pub const fn is_of_file(&self) -> bool {
-        !matches!(self, Self::Flash(_) | Self::Unsteady { .. })
+        matches!(
+            self,
+            Self::File { .. } | Self::NoRoom { .. } | Self::Exists(_) | Self::Damaged { .. }
+        )
     }
 
     /// The card lets no tool read its flash, which is how it was made and not a fault.
     #[must_use]
     pub fn is_closed(&self) -> bool {
+        match self {
+            Self::Firmware(fault) => return fault.is_refusal_by_firmware(),
+            Self::NotItsImage { .. } => return true,
+            _ => {}
+        }
         matches!(
             self.reason(),
             "secure_firmware"
@@ -99,10 +126,20 @@ impl BackupError {
         )
     }
 
+    /// Another update has the card, which stands in the way of a burn as well.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        matches!(self, Self::Firmware(component::Fault::Busy { .. }))
+    }
+
     /// The user stopped it.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        matches!(self, Self::Flash(error) if error.is_interrupted())
+        match self {
+            Self::Flash(error) => error.is_interrupted(),
+            Self::Firmware(fault) => fault.is_interrupted(),
+            _ => false,
+        }
     }
 
     /// The card lets no tool at its flash, so nothing went wrong.

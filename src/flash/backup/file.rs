@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FallocateFlags, OFlags, RenameFlags};
 
-use super::{BackupError, Destination, name};
+use super::{BackupError, Contents, Destination, name};
 use crate::flash::direct::Owner;
 
 /// What temporary names begin and end with.
@@ -107,7 +107,7 @@ impl Unfinished {
     pub(super) fn finish(
         mut self,
         destination: Destination<'_>,
-        owner: &Owner,
+        (owner, contents): (&Owner, Contents),
     ) -> Result<PathBuf, BackupError> {
         let folder = match destination {
             Destination::File(path) => {
@@ -116,7 +116,7 @@ impl Unfinished {
             }
             Destination::Folder(folder) => folder,
         };
-        let mut names = name::all(owner).map(|name| folder.join(name));
+        let mut names = name::all(owner, contents).map(|name| folder.join(name));
         loop {
             let Some(path) = names.next() else {
                 return Err(BackupError::Exists(folder.to_owned()));

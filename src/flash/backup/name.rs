@@ -1,16 +1,21 @@
-//! The name of a backup: `PSID_version_MAC_date.bin`, the date in UTC.
+//! The name of a backup: `PSID_version_MAC_date.bin`, the date in UTC; of a firmware image alone
+//! `PSID_version_MAC_date_image.bin`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::Contents;
 use crate::flash::direct::Owner;
 
 /// Backups of one card that may be made in one second.
 const MOST: usize = 100;
 
 /// The names a backup made now may have, the first that is free.
-pub(super) fn all(owner: &Owner) -> impl Iterator<Item = String> {
+pub(super) fn all(owner: &Owner, contents: Contents) -> impl Iterator<Item = String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let name = at(owner, now.map_or(0, |since| since.as_secs()));
+    let mut name = at(owner, now.map_or(0, |since| since.as_secs()));
+    if contents == Contents::Image {
+        name.push_str("_image");
+    }
     (1..=MOST).map(move |number| numbered(&name, number))
 }
 

@@ -34,7 +34,7 @@ pub(super) fn close(
     cancelled?;
     let wait = Wait {
         until: ControlState::Idle,
-        through: &[ControlState::Locked],
+        through: &[ControlState::Locked, ControlState::Upload],
         bound: machine.pacing.handle,
         breakable: false,
     };
@@ -101,10 +101,10 @@ pub(super) fn close_abandoned(
             })
             .is_ok();
     if ours {
-        let begun = if now.control_state == ControlState::Locked {
-            Begun::Handle
-        } else {
-            Begun::Component
+        let begun = match now.control_state {
+            // what is only read need not be cancelled
+            ControlState::Locked | ControlState::Upload => Begun::Handle,
+            _ => Begun::Component,
         };
         close(machine, component_index, handle, begun)?;
     }

@@ -76,6 +76,16 @@ pub enum Fault {
         /// How long.
         waited: Duration,
     },
+    /// The firmware handed out less than it was asked for.
+    #[error("at {offset:#x} of the image the firmware handed out {got} of {wanted} bytes")]
+    ShortPiece {
+        /// First byte, in the image.
+        offset: u32,
+        /// Bytes asked for.
+        wanted: usize,
+        /// Bytes that came.
+        got: usize,
+    },
     /// The staged update could not be taken back.
     #[error("the staged update could not be taken back: MIRC answers {0}")]
     Reactivation(mirc::Status),
@@ -98,7 +108,8 @@ pub enum Fault {
 
 impl Fault {
     /// The firmware answered, and said no: what was asked of it did not happen.
-    pub(super) fn is_refusal_by_firmware(&self) -> bool {
+    #[must_use]
+    pub fn is_refusal_by_firmware(&self) -> bool {
         match self {
             Self::Firmware(_) => true,
             Self::Register(error) => error.status().is_some(),
@@ -138,6 +149,7 @@ impl BurnFault for Fault {
             Self::Register(_) => "register_failed",
             Self::State { .. } => "unexpected_state",
             Self::TimeOut { .. } => "timeout",
+            Self::ShortPiece { .. } => "image_unreadable",
             Self::Reactivation(_) => "reactivation_failed",
             Self::Cancelled => "interrupted",
             Self::Lock(_) => "card_locked",
@@ -159,7 +171,10 @@ impl BurnFault for Fault {
                 "let the other update end; if its owner is dead: `cxfw query -d DEV --release-lock` \
                  names it and takes its handle away"
             }
-            Self::Unreachable(_) | Self::Register(_) | Self::State { .. } => UNREACHABLE,
+            Self::Unreachable(_)
+            | Self::Register(_)
+            | Self::State { .. }
+            | Self::ShortPiece { .. } => UNREACHABLE,
             Self::TimeOut { .. } => "wait a few minutes, query the card and run the update again",
             Self::Reactivation(_) => "restart the machine to activate what is staged",
             Self::Cancelled => "run the update again when convenient",

@@ -19,6 +19,7 @@ mod machine;
 mod pacing;
 mod patient;
 mod preflight;
+mod read;
 mod run;
 mod session;
 mod steps;
@@ -38,6 +39,7 @@ pub use error::{BurnError, Fault};
 pub use handle::{release_stuck_handle, stuck_handle};
 pub use pacing::Pacing;
 pub use preflight::{Cleared, Refusal, Target, preflight};
+pub use read::Readable;
 pub use steps::{Plan, Step};
 
 use std::time::Instant;

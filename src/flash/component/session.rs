@@ -118,6 +118,19 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Has the firmware hand out the component that runs.
+    pub(super) fn begin_reading(&mut self) -> Result<(), Fault> {
+        let answer = self.instruct(Instruction::ReadComponent, 0)?;
+        let wait = Wait {
+            until: ControlState::Upload,
+            through: &[ControlState::Locked, ControlState::UploadPending],
+            bound: self.machine.pacing.finish,
+            breakable: true,
+        };
+        self.wait(answer, &wait, |_| ())?;
+        Ok(())
+    }
+
     /// Has the firmware check what it got.
     pub(super) fn verify(&mut self, seen: impl FnMut(&Mcc)) -> Result<(), Fault> {
         let answer = self.instruct(Instruction::VerifyComponent, 0)?;

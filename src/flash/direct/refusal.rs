@@ -192,6 +192,21 @@ impl Refusal {
         matches!(self, Self::Protected(_))
     }
 
+    /// It follows from device data as it was read: a flash that reads badly may have feigned it.
+    #[must_use]
+    pub const fn rests_on_contents(&self) -> bool {
+        matches!(
+            self,
+            Self::NoIdentity
+                | Self::RunsNotFromAnySlot
+                | Self::DeviceLayout { .. }
+                | Self::Attributes { .. }
+                | Self::NoTableRoom { .. }
+                | Self::DeviceDataLost { .. }
+                | Self::WouldNotBoot(_)
+        )
+    }
+
     /// What to do about it.
     #[must_use]
     pub const fn advice(&self) -> &'static str {

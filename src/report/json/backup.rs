@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::update::OutcomeFields;
 use super::write;
-use crate::flash::backup::Backup;
+use crate::flash::backup::{Backup, Contents};
 use crate::flash::direct::Owner;
 use crate::report::Outcome;
 
@@ -44,6 +44,7 @@ pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) 
     struct Saved<'a> {
         device: &'a str,
         file: String,
+        contents: &'static str,
         size: u64,
         sha256: &'a str,
         #[serde(flatten)]
@@ -54,6 +55,10 @@ pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) 
     let saved = Saved {
         device,
         file: backup.path.display().to_string(),
+        contents: match backup.contents {
+            Contents::Flash => "flash",
+            Contents::Image => "image",
+        },
         size: backup.size,
         sha256: &backup.sha256,
         owner: OwnerFields::from(&backup.owner),

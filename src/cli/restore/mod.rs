@@ -2,7 +2,9 @@
 //!
 //! The backup is verified against the card and everything is planned before anything is asked,
 //! and once more under the lock before anything is written. It is burned as any image is: to the
-//! slot that is free, the old one bootable until the new one is.
+//! slot that is free, the old one bootable until the new one is ([`way`]).
+
+mod way;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,14 +21,16 @@ use super::keep::{self, KeepArgs, Keeping, Kept};
 use super::one_card::OneCard;
 use super::settings::{Format, Settings};
 use crate::bundle::Bundle;
-use crate::card::advice_for;
-use crate::flash::backup::{self, OtherCard, RestorePlan};
-use crate::flash::direct::{BurnError, BurnOptions, Choices, Owner, PsidChange};
-use crate::flash::{Activation, Burned, Cancel, CardLock};
+use crate::flash::backup::OtherCard;
+use crate::flash::direct::{Choices, Owner, PsidChange};
+use crate::flash::{Activation, Burned, Cancel};
+use crate::plan::Method;
 use crate::progress::Sink;
+use crate::report::backup::Restoring;
 use crate::report::json::Restored;
 use crate::report::progress::Board;
 use crate::report::{Ending, Outcome, backup as text, json};
+use way::Planned;
 
 /// Largest file that is read: no flash of these cards has as many bytes.
 const LARGEST: u64 = 1 << 28;
@@ -113,24 +117,22 @@ impl Run<'_> {
         let card = OneCard::take(self.host, &self.args.devices, self.settings, "restore")?;
         let planned = match self.plan(&card)? {
             Ok(planned) => planned,
-            Err(error) => {
-                let outcome = self.broken_off(&card, &error);
-                return self.report(card.name(), None, &outcome, None);
-            }
+            Err(outcome) => return self.report(card.name(), None, &outcome, None),
         };
-        let of = Some(&planned.backup);
+        let shown = planned.shown();
+        let of = Some(&shown.of);
         if self.is_text() && !self.settings.quiet {
             let file = self.args.file.display().to_string();
-            text::planned(&mut io::stdout().lock(), card.name(), &file, &planned)?;
+            text::planned(&mut io::stdout().lock(), card.name(), &file, &shown)?;
         }
         if self.args.dry_run {
-            return self.report(card.name(), of, &self.rehearsed(&planned), None);
+            return self.report(card.name(), of, &self.rehearsed(&card, &planned), None);
         }
         // nobody waits for a card while somebody thinks about an answer
         let OneCard { card, lock } = card;
         drop(lock);
         if !self.agreed()? {
-            let declined = outcome(Ending::Skipped, "declined".to_owned(), Some(&planned));
+            let declined = outcome(Ending::Skipped, "declined".to_owned(), Some(&shown));
             return self.report(&card.report.device, of, &declined, None);
         }
         let card = OneCard::again(self.host, &card, self.settings)?;
@@ -139,7 +141,7 @@ impl Run<'_> {
         board.begin(0, card.name(), String::new());
         let ended = self.burn(
             &card,
-            &planned,
+            &shown,
             (working.cancel(), &mut |event| {
                 board.show(0, &event);
             }),
@@ -151,26 +153,17 @@ impl Run<'_> {
         self.report(card.name(), of, &ended, exit)
     }
 
-    fn options<'l>(&self, lock: &'l CardLock) -> BurnOptions<'l> {
-        BurnOptions {
-            choices: self.choices,
-            ..BurnOptions::under(lock)
-        }
-    }
-
-    fn plan(&self, card: &OneCard) -> Result<Result<RestorePlan, BurnError>, CliError> {
-        let what = (self.bytes.as_slice(), self.other);
-        let options = self.options(&card.lock);
-        Ok(backup::plan_restore(card.device()?, what, &options))
-    }
-
-    fn rehearsed(&self, planned: &RestorePlan) -> Outcome {
-        let mut steps = vec![self.keeping.step()];
-        steps.extend(planned.plan.to_string().lines().map(str::to_owned));
+    fn rehearsed(&self, card: &OneCard, planned: &Planned) -> Outcome {
+        let mut steps = vec![self.keeping.step(&card.card)];
+        steps.extend(planned.steps());
         Outcome {
             steps,
-            method: Some(METHOD),
-            ..outcome(Ending::Skipped, "dry run".to_owned(), Some(planned))
+            method: Some(planned.method().word()),
+            ..outcome(
+                Ending::Skipped,
+                "dry run".to_owned(),
+                Some(&planned.shown()),
+            )
         }
     }
 
@@ -188,58 +181,35 @@ impl Run<'_> {
     fn burn(
         &self,
         card: &OneCard,
-        planned: &RestorePlan,
+        shown: &Restoring,
         (cancel, sink): (&Cancel, &mut Sink<'_>),
     ) -> Result<Outcome, CliError> {
         let device = card.device()?;
         let kept = match &self.keeping {
             Keeping::Nothing => Kept::nothing("--no-backup"),
             Keeping::In(folder) => {
-                match keep::save((device, &card.lock), folder, (cancel, &mut *sink)) {
+                let what = (device, &card.lock);
+                let saved = match self.way(card) {
+                    Method::Component => {
+                        keep::save_where_it_can(what, folder, (cancel, &mut *sink))
+                    }
+                    Method::Direct => keep::save(what, folder, (cancel, &mut *sink)),
+                };
+                match saved {
                     Ok(kept) => kept,
                     Err(not_kept) => {
                         return Ok(not_kept.outcome(card.name(), |ending, reason| {
-                            outcome(ending, reason, Some(planned))
+                            outcome(ending, reason, Some(shown))
                         }));
                     }
                 }
             }
         };
-        let what = (self.bytes.as_slice(), self.other);
-        let options = self.options(&card.lock);
-        let ended = match backup::restore(device, what, &options, cancel, sink) {
-            Ok(burned) => restored(&burned, planned),
-            Err(error) => self.broken_off(card, &error),
+        let ended = match self.put_back(card, (cancel, sink))? {
+            Ok(burned) => restored(&burned, self.way(card), shown),
+            Err(ended) => ended,
         };
         Ok(keep::told(ended, kept, self.settings, card.name()))
-    }
-
-    fn broken_off(&self, card: &OneCard, error: &BurnError) -> Outcome {
-        let ending = Ending::broken_off(error);
-        let advice = match error.reason() {
-            "no_backup" if is_firmware(&self.args.file) => {
-                keep::update_instead(self.settings, card.name(), &self.args.file)
-            }
-            "secure_firmware" => {
-                "take the image of that version and burn it through the firmware: `cxfw update \
-                 --image FILE --allow-downgrade`"
-                    .to_owned()
-            }
-            "psid_mismatch" => {
-                "take a backup of this board; --allow-psid-change puts the firmware of another \
-                 board on this one"
-                    .to_owned()
-            }
-            _ => error.advice().replace("run the update", "run the restore"),
-        };
-        Outcome {
-            method: Some(METHOD),
-            code: Some(error.reason().to_owned()),
-            state: Some(error.state()),
-            advice: Some(advice_for(card.name(), &advice)),
-            from: card.card.report.firmware.stored,
-            ..outcome(ending, error.to_string(), None)
-        }
     }
 
     fn is_text(&self) -> bool {
@@ -276,22 +246,19 @@ impl Run<'_> {
     }
 }
 
-/// The way a backup is put back.
-const METHOD: &str = "direct";
-
-fn outcome(ending: Ending, reason: String, planned: Option<&RestorePlan>) -> Outcome {
+fn outcome(ending: Ending, reason: String, shown: Option<&Restoring>) -> Outcome {
     Outcome {
-        from: planned.and_then(|planned| planned.plan.from),
-        to: planned.map(|planned| planned.plan.to),
+        from: shown.and_then(|shown| shown.from),
+        to: shown.map(|shown| shown.to),
         ..Outcome::without_burn(ending, reason, None)
     }
 }
 
-fn restored(burned: &Burned, planned: &RestorePlan) -> Outcome {
+fn restored(burned: &Burned, way: Method, shown: &Restoring) -> Outcome {
     // an older version runs only after a cold boot
-    let older = planned.plan.from.is_some_and(|from| burned.to < from);
+    let older = shown.from.is_some_and(|from| burned.to < from);
     Outcome {
-        method: Some(METHOD),
+        method: Some(way.word()),
         activation: Some(if older {
             Activation::ColdBoot
         } else {
@@ -301,7 +268,7 @@ fn restored(burned: &Burned, planned: &RestorePlan) -> Outcome {
         ..outcome(
             Ending::Burned,
             format!("{} is back on the flash", burned.to),
-            Some(planned),
+            Some(shown),
         )
     }
 }
