@@ -5,7 +5,7 @@ use super::verify::Depth;
 use super::{ImageError, marker, run_flash};
 use crate::bytes::{ByteSource, ReadError};
 use crate::model::ImageFormat;
-use crate::version::{Date, FwVersion};
+use crate::version::FwVersion;
 
 /// An image whose start pattern stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +14,6 @@ pub struct Standing {
     pub start: u64,
     /// Its version.
     pub version: Option<FwVersion>,
-    /// Its build date.
-    pub date: Option<Date>,
 }
 
 /// The images of this format whose start patterns stand and that are good as far as this looks,
@@ -34,7 +32,6 @@ pub fn standing(source: &dyn ByteSource, format: ImageFormat) -> Result<Vec<Stan
             Ok(Some(Standing {
                 start: start.address,
                 version: info.version,
-                date: info.date,
             }))
         });
         match image {

@@ -101,7 +101,6 @@ impl Board {
             },
             recovery: false,
             running: None,
-            built: None,
             uptime: 0,
             staged: false,
             runs_from: None,

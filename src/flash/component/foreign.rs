@@ -10,10 +10,12 @@
 //! encryption) keeps others out. The copy that was made of a flash before a burn is no help, for it
 //! was made before the semaphore was taken.
 //!
-//! What cannot be seen: another tool that wrote the very image that runs, same version and build date,
-//! into the other slot. The flash is then as after any reinstallation, and no register tells the
-//! slot the firmware started from: the boot address (MFAI, MFPA, CR space) is set by whoever burns,
-//! too. Burns of this tool are told by their note ([`crate::flash::unbooted`]).
+//! What cannot be seen: another tool that wrote the version that runs into the other slot. The flash
+//! is then as after any reinstallation, and no register tells the slot the firmware started from:
+//! the boot address (MFAI, MFPA, CR space) is set by whoever burns, too. Build dates are not
+//! compared: no source says that MGIR and the image give the same day, and a card on which they do
+//! not would never be updated. Burns of this tool are told by their note
+//! ([`crate::flash::unbooted`]).
 
 use crate::access::Device;
 use crate::bytes::ByteSource;
@@ -38,7 +40,6 @@ pub(super) fn check(device: &Device, target: &Target) -> Result<Option<String>, 
         hw_id: target.hw_id,
         recovery: false,
         running: target.running,
-        built: target.built,
         uptime: target.uptime,
         staged: has_update(target),
         runs_from: None,
@@ -69,7 +70,6 @@ pub(super) fn check(device: &Device, target: &Target) -> Result<Option<String>, 
         Err(Refusal::WrittenPast {
             boots,
             running: target.running,
-            built: target.built,
         })
     })
 }
@@ -83,12 +83,7 @@ fn unknown(images: &[Standing], target: &Target) -> Option<Standing> {
 }
 
 fn is_known(image: &Standing, target: &Target) -> bool {
-    let same_build = match (image.date, target.built) {
-        (Some(image), Some(running)) => image == running,
-        _ => true,
-    };
-    let runs = image.version == target.running && same_build;
-    runs || (has_update(target) && image.version == target.stored)
+    image.version == target.running || (has_update(target) && image.version == target.stored)
 }
 
 /// The firmware took an update itself.
@@ -104,24 +99,15 @@ mod tests {
     use super::*;
     use crate::card::BootImage;
     use crate::flash::component::preflight_tests;
-    use crate::version::{Date, FwVersion};
+    use crate::version::FwVersion;
 
     const RUNS: FwVersion = FwVersion::new(14, 25, 1020);
     const OTHER: FwVersion = FwVersion::new(14, 32, 1010);
 
-    const fn day(day: u8) -> Date {
-        Date {
-            year: 2024,
-            month: 5,
-            day,
-        }
-    }
-
-    fn at(start: u64, version: FwVersion, built: Date) -> Standing {
+    fn at(start: u64, version: FwVersion) -> Standing {
         Standing {
             start,
             version: Some(version),
-            date: Some(built),
         }
     }
 
@@ -129,7 +115,6 @@ mod tests {
     fn says(stored: FwVersion, update_state: UpdateState) -> Target {
         Target {
             running: Some(RUNS),
-            built: Some(day(1)),
             stored: Some(stored),
             boot_image: BootImage {
                 index: 0,
@@ -141,7 +126,7 @@ mod tests {
 
     #[test]
     fn an_image_the_firmware_did_not_take_is_unknown_whatever_it_says_is_stored() {
-        let foreign = at(0x80_0000, OTHER, day(2));
+        let foreign = at(0x80_0000, OTHER);
         for state in [
             UpdateState::Idle,
             UpdateState::Failed,
@@ -156,28 +141,15 @@ mod tests {
     #[test]
     fn an_update_the_firmware_took_is_known_and_one_written_over_it_is_not() {
         let staged = says(OTHER, UpdateState::ActivePendingReset);
-        assert_eq!(unknown(&[at(0x80_0000, OTHER, day(2))], &staged), None);
-        let third = at(0, FwVersion::new(14, 33, 0), day(3));
+        assert_eq!(unknown(&[at(0x80_0000, OTHER)], &staged), None);
+        let third = at(0, FwVersion::new(14, 33, 0));
         assert_eq!(unknown(&[third], &staged), Some(third));
-    }
-
-    #[test]
-    fn another_build_of_the_version_that_runs_is_told_by_its_date() {
-        let card = says(RUNS, UpdateState::Idle);
-        let rebuilt = at(0, RUNS, day(9));
-        assert_eq!(unknown(&[rebuilt], &card), Some(rebuilt));
-        assert_eq!(unknown(&[at(0, RUNS, day(1))], &card), None);
-        let undated = Target {
-            built: None,
-            ..says(RUNS, UpdateState::Idle)
-        };
-        assert_eq!(unknown(&[rebuilt], &undated), None);
     }
 
     #[test]
     fn nothing_is_at_stake_while_what_runs_boots_or_nothing_does() {
         let card = says(RUNS, UpdateState::Idle);
-        let both = [at(0, OTHER, day(2)), at(0x80_0000, RUNS, day(1))];
+        let both = [at(0, OTHER), at(0x80_0000, RUNS)];
         assert_eq!(unknown(&both, &card), None);
         assert_eq!(unknown(&[], &card), None);
     }

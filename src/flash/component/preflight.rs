@@ -6,7 +6,7 @@ use crate::image::{self, HwId, ImageError, ImageInfo, SecurityAttribute, Standin
 use crate::model::{ImageFormat, Model};
 use crate::registers::mcqi::Capabilities;
 use crate::registers::mlock::LockState;
-use crate::version::{Date, FwVersion};
+use crate::version::FwVersion;
 
 use super::steps::{self, Plan};
 
@@ -23,8 +23,6 @@ pub struct Target {
     pub running: Option<FwVersion>,
     /// Seconds that it has run, as it says.
     pub uptime: u32,
-    /// When what runs was built, as it says.
-    pub built: Option<Date>,
     /// What boots next.
     pub stored: Option<FwVersion>,
     /// Security attributes of the running firmware.
@@ -142,15 +140,13 @@ pub enum Refusal {
     #[error(
         "the flash boots {} at {:#x}, of which the firmware that runs ({}) does not know: another \
          tool wrote past it, and it would write over the image that boots",
-        named(boots.version, boots.date, *running), boots.start, named(*running, *built, boots.version)
+        named(boots.version), boots.start, named(*running)
     )]
     WrittenPast {
         /// What boots.
         boots: Standing,
         /// What runs.
         running: Option<FwVersion>,
-        /// When that was built.
-        built: Option<Date>,
     },
     /// Secure host forbids updates.
     #[error("Component is blocked to update: secure host: {state}")]
@@ -160,13 +156,11 @@ pub enum Refusal {
     },
 }
 
-/// A version, with its build date where that alone tells it from the other one.
-fn named(version: Option<FwVersion>, built: Option<Date>, other: Option<FwVersion>) -> String {
-    let name = version.map_or_else(|| "of no known version".to_owned(), |v| v.to_string());
-    match built.filter(|_| version == other) {
-        Some(date) => format!("{name} of {date}"),
-        None => name,
-    }
+fn named(version: Option<FwVersion>) -> String {
+    version.map_or_else(
+        || "no known version".to_owned(),
+        |version| version.to_string(),
+    )
 }
 
 fn list(ids: &[HwId]) -> String {

@@ -33,7 +33,6 @@ pub(super) fn card() -> Target {
         psid: Psid::new("MT_2420110034"),
         running: stored,
         uptime: 3600,
-        built: None,
         stored,
         security: Vec::new(),
         encrypted: Some(false),

@@ -36,7 +36,6 @@ pub(super) fn read(registers: &dyn RegisterAccess, hw_id: HwId) -> Result<Target
         psid: mgir.psid(),
         running,
         uptime: mgir.uptime,
-        built: mgir.date(),
         stored,
         security: card::security_of(&mgir),
         encrypted: mcam

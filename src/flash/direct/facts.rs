@@ -7,7 +7,7 @@ use crate::identity::Psid;
 use crate::image::{HwId, SecurityAttribute};
 use crate::model::{self, Model};
 use crate::registers::Mgir;
-use crate::version::{Date, FwVersion};
+use crate::version::FwVersion;
 
 use super::error::Fault;
 
@@ -22,8 +22,6 @@ pub struct CardFacts {
     pub recovery: bool,
     /// What runs; `None` where no firmware says (recovery, ConnectX-3).
     pub running: Option<FwVersion>,
-    /// When what runs was built, as it says.
-    pub built: Option<Date>,
     /// Seconds that it has run, as it says.
     pub uptime: u32,
     /// It took an update that waits for the restart.
@@ -50,7 +48,6 @@ impl CardFacts {
             hw_id,
             recovery,
             running: None,
-            built: None,
             uptime: 0,
             staged: false,
             runs_from: None,
@@ -63,7 +60,6 @@ impl CardFacts {
         let mgir = read_register(registers, &Mgir::default())?;
         Ok(Self {
             running: mgir.fw_version(),
-            built: mgir.date(),
             uptime: mgir.uptime,
             staged: is_staged(registers)?,
             psid: mgir.psid(),

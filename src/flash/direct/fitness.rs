@@ -57,10 +57,8 @@ pub(super) fn nothing_pending(card: &CardFacts, found: &Found) -> Result<(), Ref
     let (Some(running), Some(stored)) = (card.running, kept.info.version) else {
         return Ok(());
     };
-    let other_build =
-        matches!((card.built, kept.info.date), (Some(runs), Some(kept)) if runs != kept);
     let other_place = card.runs_from.is_some_and(|start| start != kept.start());
-    if running == stored && !card.staged && !other_build && !other_place {
+    if running == stored && !card.staged && !other_place {
         return Ok(());
     }
     Err(Refusal::PendingActivation { running, stored })
