@@ -1,6 +1,6 @@
 //! Firmware images: FS2, FS3, FS4, FS5 files and the same formats on a card's flash (images).
 //!
-//! [`query`] says what an image is, [`verify`] whether every checksum in it holds, [`layout()`]
+//! [`query`] says what an image is, [`verify()`] whether every checksum in it holds, [`layout()`]
 //! where everything is; [`component`] makes what a firmware-controlled update sends, [`whole`] what
 //! a direct burn writes. All are the same walk: [`marker`] finds the image, one module a format
 //! reads it. Nothing in an image is trusted: addresses are 64-bit and checked against the source,
@@ -59,7 +59,7 @@ struct Outcome {
 
 /// What the image in a file says of itself. A raw dump of a flash is understood as well.
 ///
-/// Headers, tables and the sections shown are checked; damage elsewhere is [`verify`]'s business.
+/// Headers, tables and the sections shown are checked; damage elsewhere is [`verify()`]'s business.
 ///
 /// # Errors
 /// When there is no image, more than one, or one that is damaged where this looks.

@@ -22,7 +22,7 @@ pub struct Whole {
 /// The image of a file or package, checked as a whole.
 ///
 /// # Errors
-/// As [`super::verify`] fails, except that the addresses of an FS2 image may be blank
+/// As [`super::verify()`] fails, except that the addresses of an FS2 image may be blank
 /// ([`ImageInfo::blank_guids`]): a burn sets them.
 pub fn whole(bytes: &[u8]) -> Result<Whole, ImageError> {
     if Unmasked::is_masked(&bytes) {

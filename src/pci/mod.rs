@@ -1,6 +1,6 @@
 //! PCI: which functions there are, their configuration space, VPD, link and names.
 //!
-//! [`inventory`] reads a sysfs tree and groups the functions of vendor 15b3 to cards; [`find`]
+//! [`inventory()`] reads a sysfs tree and groups the functions of vendor 15b3 to cards; [`find`]
 //! picks one by any name a user may have for it. [`SysfsSource`] opens configuration space for
 //! the rooms above, which only know [`ConfigSpace`].
 

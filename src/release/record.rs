@@ -12,7 +12,7 @@ use crate::identity::Psid;
 use crate::version::{Date, FwVersion};
 
 /// An image on offer, as a source describes it. Only the file itself proves any of it; see
-/// [`super::Fetcher::fetch`].
+/// [`super::Downloader::fetch`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     /// Board, in the spelling it was asked for.
