@@ -19,18 +19,15 @@ use crate::model::ImageFormat;
 /// When the bytes are no good image (as [`super::query`]; verify it before), or of a format that
 /// is not burned by the firmware (FS2).
 pub fn component(bytes: &[u8]) -> Result<Vec<u8>, ImageError> {
-    if Unmasked::is_masked(&bytes) {
-        let image = Unmasked::new(&bytes, None)?;
-        let (layout, _) = run(&image, 0, image.format(), Medium::Package, Depth::Info).result?;
-        return mask(&image, &layout);
-    }
-    let start = start_in_file(&bytes)?;
-    let (layout, _) = run_file(&bytes, start, Depth::Info).result?;
-    mask(&bytes, &layout)
+    mask(&bytes, &layout_alone(bytes)?)
 }
 
 /// An image file of what a firmware handed out of its image, with its marker or ones in its place:
 /// the marker stands, and device data, which belongs to the card, is left out.
+///
+/// An FS3 table whose device data was named between its sections has gaps now. In a file the first
+/// one would end it, and closing them would break the signature, so such an image stays without its
+/// marker, as packages carry it.
 ///
 /// # Errors
 /// [`ImageError::NoMarker`] when it begins with neither, else as [`component`].
@@ -42,12 +39,14 @@ pub fn file_of_component(mut bytes: Vec<u8>) -> Result<Vec<u8>, ImageError> {
     if !Unmasked::is_masked(&bytes) {
         return Err(ImageError::NoMarker);
     }
-    let image = Unmasked::new(&bytes, None)?;
-    let format = image.format();
-    let (layout, _) = run(&image, 0, format, Medium::Package, Depth::Info).result?;
-    let mut file = mask(&image, &layout)?;
+    let layout = layout_alone(&bytes)?;
+    let mut file = mask(&bytes, &layout)?;
     if let Some(start) = file.first_chunk_mut() {
-        *start = *marker::of(format);
+        *start = *marker::of(layout.format);
+    }
+    let sections = |layout: &Layout| layout.image_sections().count();
+    if !layout_alone(&file).is_ok_and(|found| sections(&found) == sections(&layout)) {
+        blank(&mut file, 0, MARKER_SIZE);
     }
     Ok(file)
 }
@@ -55,20 +54,26 @@ pub fn file_of_component(mut bytes: Vec<u8>) -> Result<Vec<u8>, ImageError> {
 /// Whether a file holds one image and nothing else: no flash, no device data.
 #[must_use]
 pub fn is_image_alone(bytes: &[u8]) -> bool {
-    let layout = || {
-        let start = start_in_file(&bytes).ok()?;
-        let (layout, _) = run_file(&bytes, start, Depth::Info).result.ok()?;
-        (start.address == 0).then_some(layout)
+    layout_alone(bytes).is_ok_and(|layout| {
+        let wrapper = if is_wrapped(&bytes, &layout) {
+            BCH_SIZE
+        } else {
+            0
+        };
+        let has_device_data = layout.sections.iter().any(|section| section.device_data);
+        !has_device_data && layout.start == 0 && layout.size + wrapper == bytes.len() as u64
+    })
+}
+
+/// The layout of an image in a file or, without its marker, in a package.
+fn layout_alone(bytes: &[u8]) -> Result<Layout, ImageError> {
+    let outcome = if Unmasked::is_masked(&bytes) {
+        let image = Unmasked::new(&bytes, None)?;
+        run(&image, 0, image.format(), Medium::Package, Depth::Info)
+    } else {
+        run_file(&bytes, start_in_file(&bytes)?, Depth::Info)
     };
-    let end = |layout: Layout| {
-        layout.size
-            + if is_wrapped(&bytes, &layout) {
-                BCH_SIZE
-            } else {
-                0
-            }
-    };
-    layout().is_some_and(|layout| layout.dtoc.is_none() && end(layout) == bytes.len() as u64)
+    outcome.result.map(|(layout, _)| layout)
 }
 
 fn mask(source: &dyn ByteSource, layout: &Layout) -> Result<Vec<u8>, ImageError> {

@@ -138,6 +138,14 @@ fn visit<'a>(
         space.physical(entry.address)
     };
     let section = entry.section(physical, at);
+    // what a package has no room for was left out of it
+    let left_out = walk.medium == Medium::Package
+        && entry.device_data
+        && entry.address + entry.size > walk.source.size();
+    if left_out {
+        layout.sections.push(section);
+        return Ok(());
+    }
     match (entry.device_data, entry.absolute) {
         (true, _) => layout.reduced = false,
         (false, false) => layout.size = layout.size.max(entry.address + entry.size),

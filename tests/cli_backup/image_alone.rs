@@ -10,6 +10,7 @@ use std::path::Path;
 use cxfw::access::{Device, read_register};
 use cxfw::image;
 use cxfw::lab::Lab;
+use cxfw::lab::build::Security;
 use cxfw::lab::chip::ReadBack;
 use cxfw::registers::Mcc;
 use cxfw::registers::mcc::ControlState;
@@ -58,6 +59,32 @@ fn the_backup_is_the_image_that_runs_with_its_start_pattern_whatever_the_firmwar
         let ran = bench.lab.run(&["verify", &file]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_left_as_found(&bench);
+    }
+}
+
+/// The table of an FS3 image names the device data, too.
+#[test]
+fn the_image_of_an_fs3_card_leaves_its_device_data_out_and_goes_back() {
+    for read_back in [ReadBack::Masked, ReadBack::Whole] {
+        let bench = Bench::with("cx4lx", |card| {
+            card.secure = true;
+            card.firmware.security = Security::Secure;
+            card.read_back = read_back;
+        });
+        let before = bench.query();
+        let file = bench.backup("old.bin");
+        let saved = fs::read(&file).unwrap();
+        assert!(image::verify(&saved).passed());
+        assert!(saved[16..] == image::component(&bench.flash()).unwrap()[16..]);
+        bench.update();
+        assert_ne!(stored(&bench.query()), stored(&before));
+        let ran = bench.run("restore", &[&file, "--yes"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        bench.lab.reset();
+        let after = bench.query();
+        assert_eq!(after["firmware"], before["firmware"]);
+        assert_eq!(identity(&after), identity(&before));
+        bench.lab.assert_well_behaved();
     }
 }
 

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use cxfw::image::{self, ImageInfo};
 use cxfw::lab::Lab;
 use cxfw::lab::build::{ImageSpec, build_image};
-use cxfw::lab::chip::{Chip, Violations};
-use cxfw::lab::host::HostSpec;
+use cxfw::lab::chip::{Chip, ReadBack, Violations};
+use cxfw::lab::host::{CardSpec, HostSpec};
 use cxfw::version::{Date, FwVersion};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -76,11 +76,21 @@ impl Bench {
 
     /// With `code_size` bytes of code in every image.
     pub fn with_code(subject: Subject, code_size: u64) -> Self {
+        Self::with(subject, code_size, |_| ())
+    }
+
+    /// With secure firmware that hands out what it is said to.
+    pub fn handing_out(subject: Subject, read_back: ReadBack) -> Self {
+        Self::with(subject, CODE_SIZE, |card| card.read_back = read_back)
+    }
+
+    fn with(subject: Subject, code_size: u64, change: impl FnOnce(&mut CardSpec)) -> Self {
         let mut host = HostSpec::default_host().unwrap();
         host.cards.retain(|card| card.name == subject.name);
         host.adapters.clear();
         host.cards[0].recovery = false;
         host.cards[0].firmware.code_size = code_size;
+        change(&mut host.cards[0]);
         host.offers.retain(|offer| offer.psid == host.cards[0].psid);
         host.offers[0].firmware.code_size = code_size;
         let dir = tempfile::tempdir().unwrap();

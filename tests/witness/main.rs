@@ -20,4 +20,5 @@ mod foreign;
 mod images;
 mod mount;
 mod query_text;
+mod read_back;
 mod side_by_side;

@@ -34,6 +34,8 @@ pub(super) enum Trouble {
     Strange(Instruction, ControlState),
     /// The answer to an instruction gets lost.
     Lost(Instruction),
+    /// Pieces that are read lack this many bytes at their end.
+    Short(usize),
     /// Each register is first answered with "resource not available", this often.
     Crowded(u32),
     /// After activation the firmware still says it stores the old image.
@@ -49,6 +51,8 @@ pub(super) struct State {
     pub control: ControlState,
     pub owner: Option<(u32, Owner)>,
     pub received: Vec<u8>,
+    /// What it hands out.
+    pub image: Vec<u8>,
     pub instructions: Vec<Instruction>,
     pub registers_seen: usize,
     next_handle: u32,
@@ -75,6 +79,7 @@ impl Fake {
             control: ControlState::Idle,
             owner: None,
             received: Vec::new(),
+            image: Vec::new(),
             instructions: Vec::new(),
             registers_seen: 0,
             next_handle: 0x00a0_0001,
@@ -157,6 +162,7 @@ impl State {
                 self.data(&Mcda::decode(image).unwrap());
                 Ok(image.to_vec())
             }
+            (Mcda::ID, Method::Read) => Ok(self.piece(&Mcda::decode(image).unwrap(), image.len())),
             (Mirc::ID, _) => Ok(self.mirc(method).encode()),
             (Mfrl::ID, Method::Read) => Ok(Mfrl {
                 reset_trigger: TRIGGER_PCI_LINK,
@@ -284,6 +290,7 @@ impl State {
             Instruction::VerifyComponent,
             Instruction::Activate,
             Instruction::Cancel,
+            Instruction::ReadComponent,
         ];
         assert!(
             mine || !for_owners.contains(&instruction),
@@ -328,6 +335,10 @@ impl State {
                     self.stored = self.incoming;
                 }
                 self.go(&[S::Activate, S::Locked]);
+            }
+            Instruction::ReadComponent => {
+                assert_eq!((self.control, request.component_index), (S::Locked, INDEX));
+                self.go(&[S::Locked, S::UploadPending, S::Upload]);
             }
             Instruction::Cancel => {
                 self.verified = false;
@@ -378,6 +389,32 @@ impl State {
             "piece of broken words"
         );
         self.received.extend_from_slice(&piece.data);
+    }
+
+    /// A piece of what is handed out, as a register of `len` bytes.
+    fn piece(&self, request: &Mcda, len: usize) -> Vec<u8> {
+        assert_eq!(self.control, ControlState::Upload, "nothing is handed out");
+        assert_eq!(
+            Some(request.update_handle),
+            self.owner.map(|(handle, _)| handle)
+        );
+        let wanted = request.data.len();
+        assert!(wanted <= usize::from(MAX_WRITE) && wanted.is_multiple_of(1 << LOG_WORD));
+        let start = usize::try_from(request.offset).unwrap();
+        assert!(start < self.image.len(), "behind the end");
+        let rest = self.image[start..].iter().copied();
+        let short = match self.trouble {
+            Some(Trouble::Short(bytes)) => bytes,
+            _ => 0,
+        };
+        let answer = Mcda {
+            // the last word is filled up
+            data: rest.chain([0xee; 8]).take(wanted - short).collect(),
+            ..request.clone()
+        };
+        let mut answer = answer.encode();
+        answer.resize(len, 0);
+        answer
     }
 
     fn mirc(&mut self, method: Method) -> Mirc {

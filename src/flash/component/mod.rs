@@ -31,6 +31,8 @@ mod fake;
 #[cfg(test)]
 mod preflight_tests;
 #[cfg(test)]
+mod read_tests;
+#[cfg(test)]
 mod tests;
 
 pub use crate::flash::ending::{Boots, Burned};

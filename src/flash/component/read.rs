@@ -24,11 +24,20 @@ const LARGEST: u32 = 1 << 26;
 pub struct Readable<'d> {
     device: &'d Device,
     registers: &'d dyn RegisterAccess,
-    pacing: Pacing,
-    index: u16,
-    size: u32,
-    block: u32,
-    word: u32,
+    told: Told,
+}
+
+/// What the firmware says of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    /// Position of the boot image in the component table.
+    pub(super) index: u16,
+    /// Bytes of the image.
+    pub(super) size: u32,
+    /// Bytes a transfer carries.
+    pub(super) block: u32,
+    /// Unit of transfer sizes.
+    pub(super) word: u32,
 }
 
 impl<'d> Readable<'d> {
@@ -51,21 +60,23 @@ impl<'d> Readable<'d> {
         let (true, Some((block, word)), 1..=LARGEST) = (told.rd_en, measure, size) else {
             return Ok(None);
         };
-        Ok(Some(Self {
-            device,
-            registers,
-            pacing: Pacing::default(),
+        let told = Told {
             index: boot_image.index,
             size,
             block,
             word,
+        };
+        Ok(Some(Self {
+            device,
+            registers,
+            told,
         }))
     }
 
     /// Bytes of the image.
     #[must_use]
     pub const fn size(&self) -> u32 {
-        self.size
+        self.told.size
     }
 
     /// Reads the image, with or without its start pattern, as the firmware likes.
@@ -82,80 +93,82 @@ impl<'d> Readable<'d> {
     ) -> Result<Vec<u8>, Fault> {
         let semaphore = self.device.flash_semaphore();
         let semaphore = semaphore.map_err(|error| Fault::Semaphore(error.into()))?;
-        let bytes = self.read_locked(lock, phase, (cancel, sink));
+        let pacing = Pacing::default();
+        let patient = Patient::new(self.registers, &pacing, cancel);
+        let machine = Machine {
+            registers: &patient,
+            pacing: &pacing,
+            cancel,
+        };
+        let bytes = read(machine, lock, &self.told, (phase, sink));
         drop(semaphore);
         bytes
     }
+}
 
-    fn read_locked(
-        &self,
-        lock: &CardLock,
-        phase: Phase,
-        (cancel, sink): (&Cancel, &mut Sink<'_>),
-    ) -> Result<Vec<u8>, Fault> {
-        let patient = Patient::new(self.registers, &self.pacing, cancel);
-        let machine = Machine {
-            registers: &patient,
-            pacing: &self.pacing,
-            cancel,
+/// Takes a handle, reads, and gives it back.
+pub(super) fn read(
+    machine: Machine<'_>,
+    lock: &CardLock,
+    told: &Told,
+    (phase, sink): (Phase, &mut Sink<'_>),
+) -> Result<Vec<u8>, Fault> {
+    if let Some(dead) = closing::close_abandoned(machine, lock, told.index)? {
+        sink(Event::Note {
+            text: format!("closed the update that {dead} left open"),
+        });
+    }
+    let mut session = Session::open(machine, lock, told.index)?;
+    session.lock()?;
+    session.begin_reading()?;
+    let bytes = fetch(machine, session.handle(), told, (phase, sink))?;
+    session.release()?;
+    Ok(bytes)
+}
+
+/// Reads piece after piece. The user is listened to between two.
+fn fetch(
+    machine: Machine<'_>,
+    update_handle: u32,
+    told: &Told,
+    (phase, sink): (Phase, &mut Sink<'_>),
+) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    for offset in (0..told.size).step_by(usize::try_from(told.block).unwrap_or(usize::MAX)) {
+        if machine.cancel.requested() {
+            return Err(Fault::Cancelled);
+        }
+        let wanted = told.block.min(told.size - offset);
+        // whole words travel
+        let travels = wanted.next_multiple_of(told.word);
+        let request = Mcda {
+            update_handle,
+            offset,
+            data: vec![0; usize::try_from(travels).unwrap_or(0)],
         };
-        if let Some(dead) = closing::close_abandoned(machine, lock, self.index)? {
-            sink(Event::Note {
-                text: format!("closed the update that {dead} left open"),
-            });
-        }
-        let mut session = Session::open(machine, lock, self.index)?;
-        session.lock()?;
-        session.begin_reading()?;
-        let bytes = self.fetch(machine, session.handle(), (phase, sink))?;
-        session.release()?;
-        Ok(bytes)
+        let piece = read_register(machine.registers, &request)?.data;
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let piece = piece.get(..wanted).ok_or(Fault::ShortPiece {
+            offset,
+            wanted,
+            got: piece.len(),
+        })?;
+        bytes.extend_from_slice(piece);
+        sink(Event::Progress {
+            phase,
+            done: u64::from(offset) + piece.len() as u64,
+            total: u64::from(told.size),
+        });
     }
-
-    /// Reads piece after piece. The user is listened to between two.
-    fn fetch(
-        &self,
-        machine: Machine<'_>,
-        update_handle: u32,
-        (phase, sink): (Phase, &mut Sink<'_>),
-    ) -> Result<Vec<u8>, Fault> {
-        let mut bytes = Vec::new();
-        for offset in (0..self.size).step_by(usize::try_from(self.block).unwrap_or(usize::MAX)) {
-            if machine.cancel.requested() {
-                return Err(Fault::Cancelled);
-            }
-            let wanted = self.block.min(self.size - offset);
-            // whole words travel
-            let travels = wanted.next_multiple_of(self.word);
-            let request = Mcda {
-                update_handle,
-                offset,
-                data: vec![0; usize::try_from(travels).unwrap_or(0)],
-            };
-            let piece = read_register(machine.registers, &request)?.data;
-            let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-            let piece = piece.get(..wanted).ok_or(Fault::ShortPiece {
-                offset,
-                wanted,
-                got: piece.len(),
-            })?;
-            bytes.extend_from_slice(piece);
-            sink(Event::Progress {
-                phase,
-                done: u64::from(offset) + piece.len() as u64,
-                total: u64::from(self.size),
-            });
-        }
-        sink(Event::PhaseDone { phase });
-        Ok(bytes)
-    }
+    sink(Event::PhaseDone { phase });
+    Ok(bytes)
 }
 
 impl std::fmt::Debug for Readable<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Readable")
             .field("device", &self.device.name())
-            .field("size", &self.size)
+            .field("told", &self.told)
             .finish_non_exhaustive()
     }
 }

@@ -20,7 +20,7 @@ const OLD: FwVersion = FwVersion::new(14, 25, 1020);
 const NEW: FwVersion = FwVersion::new(14, 32, 1010);
 
 /// Bounds that tests do not have to wait for.
-const HURRY: Pacing = Pacing {
+pub(super) const HURRY: Pacing = Pacing {
     shortest: Duration::ZERO,
     longest: Duration::from_micros(100),
     retry: Duration::ZERO,
@@ -34,14 +34,14 @@ const HURRY: Pacing = Pacing {
 };
 
 /// A place for lock files and an image of 1000 bytes, no multiple of any block.
-struct Bench {
+pub(super) struct Bench {
     roots: Roots,
     component: Vec<u8>,
     _dir: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let roots = Roots {
             locks: dir.path().join("locks"),
@@ -54,7 +54,7 @@ impl Bench {
         }
     }
 
-    fn lock(&self) -> CardLock {
+    pub(super) fn lock(&self) -> CardLock {
         // A child another test forks holds the file for the moment until it runs its program.
         CardLock::take(&self.roots, "pci-0000:03:00.0", Duration::from_secs(5)).unwrap()
     }
@@ -98,7 +98,7 @@ impl Bench {
     }
 
     /// No handle is open, on the card or on record.
-    fn assert_clean(&self, firmware: &Fake, what: &str) {
+    pub(super) fn assert_clean(&self, firmware: &Fake, what: &str) {
         firmware.state(|state| {
             assert_eq!(state.control, ControlState::Idle, "{what}");
             assert_eq!(state.owner, None, "{what}");
@@ -108,7 +108,7 @@ impl Bench {
     }
 }
 
-fn fresh() -> Fake {
+pub(super) fn fresh() -> Fake {
     Fake::new(OLD, NEW)
 }
 

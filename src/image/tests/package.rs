@@ -97,6 +97,60 @@ fn entries_taken_out_in_the_middle_do_not_end_the_table() {
     assert_eq!(masked.size, sent.len() as u64);
 }
 
+/// What firmware may hand out of an image: with its start or with ones, with the entries of its
+/// device data or without.
+fn handed_out(bytes: &[u8]) -> [Vec<u8>; 4] {
+    let masked = component(bytes).unwrap();
+    let mut whole = bytes[..masked.len()].to_vec();
+    let with_entries = {
+        let mut bytes = whole.clone();
+        bytes[..16].fill(0xff);
+        bytes
+    };
+    let mut without_entries = masked.clone();
+    without_entries[..16].copy_from_slice(&bytes[..16]);
+    whole.truncate(masked.len());
+    [masked, without_entries, with_entries, whole]
+}
+
+#[test]
+fn what_firmware_hands_out_becomes_an_image_file() {
+    for name in ["fs3-cx4lx", "fs4-cx5", "fs4-cx7-encrypted", "fs5-cx8"] {
+        let published = fixture(name);
+        for handed in handed_out(&published) {
+            let file = file_of_component(handed).unwrap();
+            assert_eq!(file[..16], published[..16], "{name}");
+            assert!(verify(&file).passed(), "{name}");
+            let (info, whole) = (query(&file).unwrap(), query(&published).unwrap());
+            assert_eq!(info.psid, whole.psid, "{name}");
+            assert_eq!(info.version, whole.version, "{name}");
+            assert_eq!(component(&file).unwrap(), component(&published).unwrap());
+            assert!(is_image_alone(&file), "{name}");
+        }
+        assert!(!is_image_alone(&published), "{name}");
+    }
+    for (bytes, what) in [
+        (vec![0; 0x8000], "zeroes"),
+        (vec![0xff; 0x8000], "erased flash"),
+        (Vec::new(), "nothing"),
+        (fixture("fs2-cx3"), "an image firmware does not burn"),
+    ] {
+        assert!(file_of_component(bytes).is_err(), "{what}");
+    }
+}
+
+/// The signature covers the table as it is.
+#[test]
+fn an_image_whose_table_has_gaps_stays_without_its_marker() {
+    let mut bytes = fixture("fs3-cx4lx");
+    let entries = layout(&bytes, 0).unwrap().sections.len() * 0x20;
+    bytes[0x1020..0x1020 + entries].rotate_right(0x20); // a device-data entry comes first
+    let sent = component(&bytes).unwrap();
+    let file = file_of_component(bytes[..sent.len()].to_vec()).unwrap();
+    assert!(file == sent);
+    assert!(is_image_alone(&file));
+}
+
 #[test]
 fn damage_in_a_masked_image_is_found() {
     let mut masked = component(&fixture("fs3-cx4lx")).unwrap();
