@@ -392,7 +392,10 @@ impl Hint for CliError {
                 "no tool can copy such a flash: keep the image file of the version it runs; the way \
                  back is `cxfw update --image FILE --allow-downgrade`"
             }
-            Self::Backup { device, source } => return Some(advice_for(device, &source.advice())),
+            Self::Backup { device, source } => {
+                let advice = source.advice().replace("run the update", "run the backup");
+                return Some(advice_for(device, &advice));
+            }
             Self::NoTerminalForLock => "look whether its owner is dead, then run again with --yes",
             Self::LockInUse { pid, .. } => {
                 return Some(format!("let process {pid} end, or end it"));

@@ -5,6 +5,7 @@
 //! meanwhile and is given back on every way out.
 
 use crate::access::{Device, RegisterAccess, read_register};
+use crate::flash::broken_off::BurnFault;
 use crate::flash::cancel::Cancel;
 use crate::flash::lock::CardLock;
 use crate::progress::{Event, Phase, Sink};
@@ -119,6 +120,26 @@ pub(super) fn read(
         });
     }
     let mut session = Session::open(machine, lock, told.index)?;
+    let read = read_in(&mut session, machine, told, (phase, sink));
+    // a card without power forgets the handle
+    if let Err(fault) = &read
+        && let Err(error) = session.abort()
+        && !fault.is_gone()
+    {
+        log::warn!(
+            "update handle {:#08x} stays open: {error}",
+            session.handle()
+        );
+    }
+    read
+}
+
+fn read_in(
+    session: &mut Session<'_>,
+    machine: Machine<'_>,
+    told: &Told,
+    (phase, sink): (Phase, &mut Sink<'_>),
+) -> Result<Vec<u8>, Fault> {
     session.lock()?;
     session.begin_reading()?;
     let bytes = fetch(machine, session.handle(), told, (phase, sink))?;

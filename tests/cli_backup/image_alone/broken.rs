@@ -172,6 +172,7 @@ fn power_lost_anywhere_leaves_no_file_and_the_card_as_it_was() {
             break;
         }
         assert_eq!(ran.code, Some(1), "{register}: {ran:?}");
+        assert!(!ran.stderr.contains("update"), "{register}: {ran:?}");
         assert!(files(Path::new(&folder)).is_empty(), "{register}");
         bench.lab.reset();
         assert!(bench.flash() == flash, "{register}");
