@@ -165,6 +165,27 @@ fn the_card_goes_back_to_the_image_of_its_backup_through_the_firmware() {
 }
 
 #[test]
+fn an_open_card_takes_an_image_alone_too_and_one_without_updates_by_firmware_is_told_the_command() {
+    let bench = Bench::new("cx4lx");
+    let component = image::component(&fs::read(bench.image(1)).unwrap()).unwrap();
+    let file = bench.file("alone.bin");
+    fs::write(&file, image::file_of_component(component).unwrap()).unwrap();
+    let ran = bench.run("restore", &[&file, "--yes", "--format", "json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()["cards"][0]["method"], "component");
+    bench.lab.assert_well_behaved();
+
+    let bench = Bench::new("cx3-10g");
+    let image = bench.image(1);
+    let ran = bench.run("restore", &[&image, "--yes"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(
+        ran.advice().contains(" update -d 0000:01:00.0 --image "),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn an_image_of_another_board_is_not_restored() {
     let theirs = Bench::with(NAME, |card| {
         card.read_back = ReadBack::Masked;
