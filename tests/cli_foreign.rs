@@ -236,3 +236,117 @@ fn updates_the_firmware_took_are_burned_over_as_ever() {
         assert_eq!(identity(&bench.one(device)), identity(&before));
     }
 }
+
+/// Bytes of flash here.
+const FLASH: usize = 0x20_0000;
+
+/// What a card in recovery is, and what its flash boots.
+fn without_device_table(bench: &Bench, all_of_it: bool) {
+    let lab = bench.open();
+    let chip = lab.find_chip("cx5-recovery").unwrap();
+    let from = if all_of_it {
+        FLASH - 0x7_0000
+    } else {
+        FLASH - 0x1000
+    };
+    chip.write_flash(u32::try_from(from).unwrap(), &vec![0xff; FLASH - from])
+        .unwrap();
+    bench.lab.reset();
+    let card = bench.one(CX5);
+    assert_eq!(card["recovery"], true, "{card}");
+    let told = card["warnings"].as_array().unwrap();
+    let told = told
+        .iter()
+        .any(|text| text.as_str().unwrap().starts_with("device data: "));
+    assert!(told, "{card}");
+}
+
+#[test]
+fn a_connectx_5_without_its_device_table_comes_back_by_every_way() {
+    let bench = Bench::new();
+    let before = bench.one(CX5);
+    let backup = bench.lab.beside("before.bin");
+    let backup = backup.to_str().unwrap();
+    let made = ["backup", "-d", CX5, "-o", backup];
+    assert_eq!(bench.lab.run(&made).code, Some(0));
+    let image = bench.image(CX5, bench.version(CX5, 1));
+    let is_back = |runs: FwVersion, what: &str| {
+        assert_eq!(bench.restart(CX5), runs.to_string(), "{what}");
+        let after = bench.one(CX5);
+        assert_eq!(identity(&after), identity(&before), "{what}");
+        assert_eq!(after["warnings"], before["warnings"], "{what}");
+    };
+    let old = bench.version(CX5, 0);
+    let new = bench.version(CX5, 1);
+
+    without_device_table(&bench, false);
+    bench.update(CX5, &image, &[], 0);
+    is_back(new, "found where it lies");
+
+    without_device_table(&bench, false);
+    bench.run("restore", CX5, &[backup, "--no-backup"], 0);
+    is_back(old, "table of the backup");
+
+    without_device_table(&bench, true);
+    let refused = bench.update(CX5, &image, &[], 4);
+    assert_eq!(refused["code"], "no_identity", "{refused}");
+    let refused = bench.run("restore", CX5, &[backup, "--no-backup"], 4);
+    assert_eq!(refused["code"], "other_card", "{refused}");
+    bench.run("restore", CX5, &[backup, "--no-backup", "--other-card"], 0);
+    is_back(old, "backup");
+
+    without_device_table(&bench, true);
+    let [guid, mac] = ["base_guid", "base_mac"].map(|fact| before[fact].as_str().unwrap());
+    bench.update(CX5, &image, &["--guid", guid, "--mac", mac], 0);
+    is_back(new, "label");
+}
+
+/// What is saved before a burn leads back to who the card is, though what boots does not say.
+#[test]
+fn the_backup_before_the_burn_of_a_card_that_lost_its_table_knows_it() {
+    let bench = Bench::new();
+    let before = bench.one(LX);
+    // an older image knows, the one that boots does not
+    let image = bench.image(LX, bench.version(LX, 1));
+    bench.burn_as_another_tool(LX, &image);
+    let lab = bench.open();
+    let chip = lab.find_chip("cx4lx").unwrap();
+    let flash = chip.read_flash(0, u32::try_from(FLASH).unwrap()).unwrap();
+    let layout =
+        cxfw::image::flash_layout(&flash.as_slice(), cxfw::model::ImageFormat::Fs3).unwrap();
+    for section in layout.sections.iter().filter(|section| section.device_data) {
+        let entry = u32::try_from(section.entry).unwrap();
+        chip.write_flash(entry, &[0xff; 0x20]).unwrap();
+    }
+    let nobody = chip.read_flash(0, u32::try_from(FLASH).unwrap()).unwrap();
+    bench.restart(LX);
+    let folder = bench.lab.beside("kept");
+    let next = bench.image(LX, bench.version(LX, 2));
+    let args = [
+        "--backup",
+        folder.to_str().unwrap(),
+        "--method",
+        "direct",
+        "--image",
+    ];
+    let burned = bench.run(
+        "update",
+        LX,
+        &[&args[..], &[next.to_str().unwrap()]].concat(),
+        0,
+    );
+    assert_eq!(bench.restart(LX), bench.version(LX, 2).to_string());
+    assert_eq!(identity(&bench.one(LX)), identity(&before));
+    // the card forgets again, everything
+    let mut gone = nobody;
+    gone[..0x8_0000].fill(0xff);
+    gone[FLASH - 0x4_0000..].fill(0xff);
+    chip.write_flash(0, &gone).unwrap();
+    assert_eq!(bench.restart(LX), bench.version(LX, 1).to_string());
+    assert_eq!(bench.one(LX)["base_mac"], Value::Null);
+    let file = burned["backup"].as_str().unwrap();
+    let args = ["--no-backup", "--other-card", file];
+    bench.run("restore", LX, &args, 0);
+    assert_eq!(bench.restart(LX), bench.version(LX, 1).to_string());
+    assert_eq!(identity(&bench.one(LX)), identity(&before));
+}

@@ -20,6 +20,7 @@ use crate::registers::mqis::InfoType;
 use crate::registers::{Mcam, Mcc, Mcda, Mcqi, Mcqs, Mgir, Mnvda, Mqis, Register};
 
 use super::boot_image::BootImage;
+use super::error::advice_for;
 use super::report::{CardReport, UpdatePath};
 
 /// Bytes of MGIR up to the versions of the ROMs.
@@ -30,6 +31,11 @@ const MCAM_REGISTERS: usize = 0x18;
 
 /// Longest text MQIS is asked for; descriptions have at most 256 characters.
 const TEXT_LIMIT: u16 = 256;
+
+/// What is said of a card without any address, and what gives it some.
+const NO_DEVICE_DATA: &str = "the card says no GUID and no MAC: its device data is lost, or was never written; \
+     `cxfw restore -d DEV BACKUP` brings it back, or `cxfw update -d DEV --method direct --reinstall \
+     --guid GUID --mac MAC` writes it anew with the addresses of the board's label";
 
 /// Fills the report from the running firmware. Each part stands alone: one that fails leaves its
 /// fields empty and its reason in the report.
@@ -42,8 +48,9 @@ pub(super) fn read(registers: &dyn RegisterAccess, report: &mut CardReport) {
     if let Err(error) = stored(registers, &mgir, report) {
         report.note(&error);
     }
-    if let Err(error) = addresses(registers, report) {
-        report.note(&error);
+    match addresses(registers, report) {
+        Ok(()) => warn_of_addresses(report),
+        Err(error) => report.note(&error),
     }
     for (info_type, field) in [
         (InfoType::ModelName, &mut report.part_number),
@@ -72,12 +79,21 @@ fn from_mgir(mgir: &Mgir, report: &mut CardReport) {
     }
     report.model = report.model.or_else(|| model::by_hw_id(mgir.hw_dev_id));
     report.format = report.model.map(|model| model.format);
-    if report.original_base_mac.is_none() {
-        report.warnings.push(
-            "the base MAC was never set at the factory (manufacturing base MAC is empty)"
-                .to_owned(),
-        );
+}
+
+/// Addresses the card does not say. One that says none at all has lost its device data, or is of a
+/// factory that never wrote it.
+fn warn_of_addresses(report: &mut CardReport) {
+    if report.original_base_mac.is_some() {
+        return;
     }
+    let says_none = report.base_mac.is_none() && report.base_guid.is_none();
+    let text = if says_none {
+        advice_for(&report.device, NO_DEVICE_DATA)
+    } else {
+        "the base MAC was never set at the factory (manufacturing base MAC is empty)".to_owned()
+    };
+    report.warnings.push(text);
 }
 
 fn rom(rom: &Rom) -> RomInfo {

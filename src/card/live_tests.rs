@@ -295,6 +295,19 @@ fn a_base_mac_nobody_wrote_at_the_factory_is_told() {
     let report = firmware.read();
     assert_eq!(report.original_base_mac, None);
     assert_eq!(report.warnings.len(), 1);
+    assert!(report.warnings[0].contains("never set at the factory"));
+}
+
+#[test]
+fn a_card_that_says_no_address_at_all_is_told_how_it_gets_some() {
+    let mut firmware = Firmware::new();
+    firmware.mgir.manufacturing_base_mac_high = 0;
+    firmware.mgir.manufacturing_base_mac_low = 0;
+    firmware.addresses = Some(BaseAddresses { mac: 0, guid: 0 });
+    let report = firmware.read();
+    assert_eq!((report.base_mac, report.base_guid), (None, None));
+    assert_eq!(report.warnings.len(), 1);
+    assert!(report.warnings[0].starts_with("the card says no GUID and no MAC"));
 }
 
 #[test]

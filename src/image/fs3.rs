@@ -10,7 +10,7 @@ use super::contents::{Contents, DevInfoScheme};
 use super::info::ImageInfo;
 use super::layout::{Extent, Layout, TocPlaces};
 use super::toc::{self, Entry, Gaps, Header};
-use super::verify::{Banner, Medium, Walk};
+use super::verify::{Banner, Depth, Medium, Walk};
 use crate::bytes::{be32, bits};
 use crate::model::ImageFormat;
 
@@ -66,6 +66,10 @@ pub(super) fn walk(walk: &mut Walk<'_>) -> Result<(Layout, ImageInfo), ImageErro
     walk.conclude()?;
     if let (Some(fault), false) = (contents.missing_device_data(false), layout.reduced) {
         walk.device_data_fault(fault)?;
+    }
+    // it boots all the same, without knowing which card it is on
+    if layout.reduced && walk.medium == Medium::Flash && walk.depth == Depth::Info {
+        walk.device_data_fault(ImageError::Missing("MFG_INFO"))?;
     }
     let image = contents.image()?.ok_or(ImageError::Missing("IMAGE_INFO"))?;
     let evidence = contents.evidence(&image, None);

@@ -13,7 +13,7 @@ use super::nor::Nor;
 pub const FLASH: u64 = 0x20_0000;
 
 /// A board.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Board {
     pub hw_id: u16,
     pub slot_log2: u8,

@@ -7,6 +7,7 @@
 
 mod boards;
 
+mod lost;
 mod nor;
 mod on_lab;
 #[path = "../one_card/mod.rs"]

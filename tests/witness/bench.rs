@@ -84,6 +84,14 @@ impl Bench {
         Self::with(subject, CODE_SIZE, |card| card.read_back = read_back)
     }
 
+    /// With a flash of `size` bytes and slots of 2^`slot_log2`.
+    pub fn with_flash(subject: Subject, size: u32, slot_log2: u8) -> Self {
+        Self::with(subject, CODE_SIZE, |card| {
+            card.flash.size = size;
+            card.flash.slot_log2 = Some(slot_log2);
+        })
+    }
+
     fn with(subject: Subject, code_size: u64, change: impl FnOnce(&mut CardSpec)) -> Self {
         let mut host = HostSpec::default_host().unwrap();
         host.cards.retain(|card| card.name == subject.name);
@@ -120,6 +128,7 @@ impl Bench {
     pub fn image(&self, version: FwVersion) -> PathBuf {
         let mut spec: ImageSpec = self.host.offers[0].image_spec().unwrap();
         spec.version = version;
+        spec.slot_log2 = self.host.cards[0].image_spec().unwrap().slot_log2;
         spec.date = Date {
             year: 2024,
             month: 11,

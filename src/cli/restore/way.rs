@@ -142,6 +142,12 @@ impl Run<'_> {
                  --image FILE --allow-downgrade`"
                     .to_owned()
             }
+            ("no_identity", _) => {
+                "the backup does not say who the card is either: burn an image of this board with \
+                 the addresses of its label, `cxfw update -d DEV --method direct --image FILE --guid \
+                 GUID --mac MAC`"
+                    .to_owned()
+            }
             ("psid_mismatch", Method::Direct) => {
                 "take a backup of this board; --allow-psid-change puts the firmware of another \
                  board on this one"

@@ -2,15 +2,16 @@
 //! (images-fs4 6.2, images-fs3 6 and 8). All else in the area is left erased; firmware fills it.
 
 use crate::access::EraseUnit;
+use crate::bytes::{ByteSource, ReadError};
 use crate::identity::Psid;
-use crate::image::Layout;
 use crate::image::crc::image_crc;
+use crate::image::{CrcPlace, Extent, Layout};
 use crate::model::{ImageFormat, Model};
 use crate::pci::MELLANOX;
 
 use super::identity::RecoveryIdentity;
 use super::refusal::Refusal;
-use super::toc::{self, CrcMode, Record};
+use super::toc::{self, CrcMode, FS3_DEVICE_DATA, Record};
 
 /// Section types (images-fs3 4).
 const DEV_INFO: u8 = 0xe1;
@@ -20,13 +21,10 @@ const NV_DATA_2: u8 = 0xe4;
 const FW_NV_LOG: u8 = 0xe5;
 const NV_DATA_0: u8 = 0xe6;
 
-/// Flag of FS3 entries for device data.
-const FS3_DEVICE_DATA: u32 = 1 << 17;
-
 /// Flash up to this size has the layout of ConnectX-5 (images-fs4 6.2).
 const SMALL_FLASH: u64 = 0x100_0000;
 
-const DEV_INFO_SIGNATURE: &[u8; 16] = b"mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00";
+pub(super) const DEV_INFO_SIGNATURE: &[u8; 16] = b"mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00";
 
 /// Bytes of each area that firmware fills.
 const FIRMWARE_AREA: usize = 0x1_0000;
@@ -43,12 +41,13 @@ pub(super) struct DeviceArea {
 }
 
 /// Distances from the end of the flash.
-struct Places {
+#[derive(Debug)]
+pub(super) struct Places {
     nv_log: u64,
     nv_data_0: u64,
     nv_data_2: u64,
     dev_info: u64,
-    mfg_info: u64,
+    pub(super) mfg_info: u64,
 }
 
 const FS3: Places = Places {
@@ -77,9 +76,30 @@ const FS4_LARGE: Places = Places {
 
 /// Distance of the blank DEV_INFO from the valid one, and of VPD from MFG_INFO (FS4).
 const OTHER_DEV_INFO: u64 = 0x1_0000;
-const VPD_AFTER_MFG: u64 = 0x140;
+/// Distance of the second place of DEV_INFO from the first, which is the higher one (FS3).
+const OTHER_PLACE: u64 = 0x1000;
+pub(super) const VPD_AFTER_MFG: u64 = 0x140;
 /// The device table is in the last 4 KiB.
 const DTOC: u64 = 0x1000;
+
+impl Places {
+    /// The reference layout for a flash of `flash_size` bytes.
+    pub(super) const fn of(format: ImageFormat, flash_size: u64) -> Self {
+        match format {
+            ImageFormat::Fs3 => FS3,
+            _ if flash_size <= SMALL_FLASH => FS4_SMALL,
+            _ => FS4_LARGE,
+        }
+    }
+
+    /// The two places DEV_INFO may be at.
+    pub(super) const fn dev_info_copies(&self, format: ImageFormat) -> [u64; 2] {
+        match format {
+            ImageFormat::Fs3 => [self.dev_info, self.dev_info + OTHER_PLACE],
+            _ => [self.dev_info, self.dev_info - OTHER_DEV_INFO],
+        }
+    }
+}
 
 /// Makes the device data of a card with a flash of `flash_size` bytes. `vpd` is what could still
 /// be read of it.
@@ -90,24 +110,65 @@ pub(super) fn rebuild(
     (flash_size, vpd): (u64, Option<Vec<u8>>),
 ) -> Result<DeviceArea, Refusal> {
     identity.check()?;
-    let places = match model.format {
-        ImageFormat::Fs3 => FS3,
-        _ if flash_size <= SMALL_FLASH => FS4_SMALL,
-        _ => FS4_LARGE,
-    };
+    let places = Places::of(model.format, flash_size);
     let start = flash_size
         .checked_sub(places.nv_log)
         .ok_or(Refusal::TooLarge {
             size: places.nv_log,
             room: flash_size,
         })?;
-    let builder = Builder {
-        flash_size,
-        fs3: model.format == ImageFormat::Fs3,
+    let contents = Contents::of(model, identity, psid, vpd);
+    let builder = Builder::new(model.format, flash_size);
+    Ok(builder.fill((&places, places.dev_info), start, &contents))
+}
+
+/// The table of device data that stands on the flash in a reference layout, DEV_INFO at `dev_info`
+/// from the end: for FS4 the device table, for FS3 entries. No section is written.
+pub(super) fn table_of(
+    format: ImageFormat,
+    flash_size: u64,
+    (places, dev_info): (&Places, u64),
+    contents: &Contents,
+) -> Option<DeviceArea> {
+    flash_size.checked_sub(places.nv_log)?;
+    let builder = Builder::new(format, flash_size);
+    let table = flash_size - DTOC;
+    let mut area = builder.fill((places, dev_info), table, contents);
+    area.runs
+        .retain(|(at, _)| *at == table && format != ImageFormat::Fs3);
+    Some(area)
+}
+
+/// Where the reference layout has device data on a flash of `flash_size` bytes: all from here to its
+/// end.
+pub(super) fn reference(format: ImageFormat, flash_size: u64) -> Extent {
+    let size = Places::of(format, flash_size).nv_log.min(flash_size);
+    Extent::new(flash_size - size, size)
+}
+
+/// The device table in a backup of the whole flash, for sections that stand on the flash as they are
+/// in the backup; nothing to write where the image itself has the table (FS3). `None`: they do not.
+pub(super) fn saved_table(
+    flash: &dyn ByteSource,
+    dump: &[u8],
+    layout: &Layout,
+) -> Result<Option<DeviceArea>, ReadError> {
+    let sections = layout.sections.iter().filter(|section| section.device_data);
+    for section in sections.filter(|section| section.crc != CrcPlace::None) {
+        let saved = dump.read(section.physical, section.size)?;
+        if *flash.read(section.physical, section.size)? != *saved {
+            return Ok(None);
+        }
+    }
+    let mut area = DeviceArea {
+        start: layout.dtoc.unwrap_or(flash.size()),
         runs: Vec::new(),
         entries: Vec::new(),
     };
-    Ok(builder.fill(&places, start, &Contents::of(model, identity, psid, vpd)))
+    if let Some(at) = layout.dtoc {
+        area.runs.push((at, dump.read(at, DTOC)?.into_owned()));
+    }
+    Ok(Some(area))
 }
 
 /// The device data in a backup of the whole flash: all from its lowest section to the end. `None`
@@ -128,10 +189,11 @@ pub(super) fn saved(dump: &[u8], layout: &Layout) -> Option<DeviceArea> {
 }
 
 /// What the sections hold.
-struct Contents {
-    dev_info: Vec<u8>,
-    mfg_info: Vec<u8>,
-    vpd: Vec<u8>,
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) dev_info: Vec<u8>,
+    pub(super) mfg_info: Vec<u8>,
+    pub(super) vpd: Vec<u8>,
 }
 
 impl Contents {
@@ -193,7 +255,22 @@ struct Builder {
 }
 
 impl Builder {
-    fn fill(mut self, places: &Places, start: u64, contents: &Contents) -> DeviceArea {
+    const fn new(format: ImageFormat, flash_size: u64) -> Self {
+        Self {
+            flash_size,
+            fs3: matches!(format, ImageFormat::Fs3),
+            runs: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// All sections, the good DEV_INFO at `dev_info` from the end.
+    fn fill(
+        mut self,
+        (places, dev_info): (&Places, u64),
+        start: u64,
+        contents: &Contents,
+    ) -> DeviceArea {
         let blank = [0xff; FIRMWARE_AREA];
         self.add(FW_NV_LOG, places.nv_log, &blank, CrcMode::None);
         self.add(NV_DATA_0, places.nv_data_0, &blank, CrcMode::None);
@@ -203,10 +280,11 @@ impl Builder {
         } else {
             CrcMode::Section
         };
-        self.add(DEV_INFO, places.dev_info, &contents.dev_info, crc);
+        self.add(DEV_INFO, dev_info, &contents.dev_info, crc);
         if !self.fs3 {
             let unused = vec![0xff; contents.dev_info.len()];
-            let place = places.dev_info - OTHER_DEV_INFO;
+            let [first, second] = places.dev_info_copies(ImageFormat::Fs4);
+            let place = if dev_info == first { second } else { first };
             self.add(DEV_INFO, place, &unused, CrcMode::Section);
         }
         self.add(

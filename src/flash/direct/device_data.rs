@@ -12,13 +12,15 @@ use super::device_area::{self, DeviceArea};
 use super::erase::Taken;
 use super::error::Fault;
 use super::facts::CardFacts;
-use super::found::{Found, Image};
+use super::found::{Found, Image, has_lost_device_data};
 use super::identity::RecoveryIdentity;
 use super::overlay::Overlay;
 use super::refusal::Refusal;
+use super::toc::Record;
 use super::{fs2, fs3, place};
 
-/// Section type of VPD.
+/// Section types.
+const MFG_INFO: u8 = 0xe0;
 const VPD_R0: u8 = 0xe3;
 
 /// What stands in for device data that cannot be read from the card.
@@ -63,17 +65,54 @@ impl Lost<'_> {
 /// What a card without readable addresses is told when a backup gives it some.
 const TAKEN: &str = "the card's own GUIDs and MACs cannot be read; it takes those of the backup";
 
+/// What is said of device data that no table named any more.
+const FOUND: &str =
+    "no table names the card's device data any more; it was found where it lies, and is kept";
+/// What is said where it stands as it did.
+const TABLE_TAKEN: &str =
+    "the card's device data stands as in the backup; only its table is lost, and is made anew";
+
+/// What is said where a card runs without device data.
+const LEFT_ALONE: &str = "the card's device data stays as it is; a backup brings it back (`cxfw restore`), or --guid \
+     and --mac write it anew";
+
+/// Who says who the card is, if it is not its owner or a backup.
+pub(super) const STILL_HELD: &str = "which its flash still holds";
+
 /// What came of fitting.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Fitted {
     /// Board, as far as the card says.
     pub(super) psid: Option<Psid>,
     /// Device data to write, where there is none.
     pub(super) area: Option<DeviceArea>,
+    /// Entries for device data, where they are in the image's table (FS3).
+    entries: Vec<Record>,
+    /// Who says who the card is.
+    pub(super) source: &'static str,
     /// More places that must stay as they are.
     pub(super) taken: Vec<Taken>,
     /// What the user should know.
     pub(super) notes: Vec<String>,
+}
+
+impl Default for Fitted {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
+
+impl Fitted {
+    const fn of(entries: Vec<Record>) -> Self {
+        Self {
+            psid: None,
+            area: None,
+            entries,
+            source: STILL_HELD,
+            taken: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// Fits the image to the card. `layout` is where the image will be.
@@ -161,29 +200,38 @@ fn fit_fs3(
     found: &Found,
     lost: &Lost<'_>,
 ) -> Result<Fitted, Fault> {
-    if let Some(owner) = found.owner() {
-        let entries = fs3::device_entries(flash, owner)?;
-        let mut notes = fs3::take_entries(image, &entries)?;
-        notes.extend(lost.unused());
-        return Ok(Fitted {
-            notes,
-            ..Fitted::default()
-        });
-    }
-    let area = match lost {
-        Lost::Saved(dump, saved) => DeviceArea {
-            entries: fs3::device_entries(dump, saved)?,
-            ..device_area::saved(dump, &saved.layout).ok_or(Refusal::NoIdentity)?
+    let owner = found.owner();
+    let names_it = |owner: &&Image| owner.layout.section(MFG_INFO).is_some();
+    let fitted = match owner.filter(|owner| !has_lost_device_data(owner)) {
+        Some(owner) => Fitted {
+            area: None,
+            notes: [named_elsewhere(owner, found), lost.unused()].concat(),
+            ..Fitted::of(fs3::device_entries(flash, owner)?)
         },
-        _ => rebuild(flash, card, image, lost, None)?,
+        None => match (
+            again(flash, card, image, found, (lost, None))?,
+            owner.filter(names_it),
+        ) {
+            (Some(fitted), _) => fitted,
+            // named, but damaged: it is left as it is
+            (None, Some(owner)) => Fitted::of(fs3::device_entries(flash, owner)?),
+            (None, None) => return Err(Refusal::NoIdentity.into()),
+        },
     };
-    let mut notes = fs3::take_entries(image, &area.entries)?;
-    notes.extend(lost.taken());
-    Ok(Fitted {
-        area: Some(area),
-        notes,
-        ..Fitted::default()
-    })
+    let mut notes = fs3::take_entries(image, &fitted.entries)?;
+    notes.extend(fitted.notes);
+    Ok(Fitted { notes, ..fitted })
+}
+
+/// What is said where an older image is what names the card's device data.
+fn named_elsewhere(owner: &Image, found: &Found) -> Vec<String> {
+    let kept = found.kept.as_ref();
+    let other = kept.is_some_and(|kept| kept.start() != owner.start());
+    let note = format!(
+        "the image that boots names no device data; what the older image at {:#x} names is taken",
+        owner.start()
+    );
+    other.then_some(note).into_iter().collect()
 }
 
 /// The device table is found by the image that is to be burned.
@@ -197,37 +245,81 @@ fn fit_fs4(
     let overlay = Overlay::new(&flash, place::runs(layout, &image.bytes));
     let seen = image::flash_image_at(&overlay, layout.start);
     let (on_flash, info) = seen.map_err(super::prepare::would_not_boot)?;
-    let factory = info.original_psid.clone();
+    let psid = info.original_psid.clone();
     if info.uids.is_some() && info.original_uids.is_some() {
         return Ok(Fitted {
-            psid: factory,
+            psid,
             notes: lost.unused(),
             ..Fitted::default()
         });
     }
-    if found.kept.is_some() {
-        // a card that boots lives with its device data; it is left as it is
-        return Ok(Fitted {
-            psid: factory,
-            notes: info.warnings,
-            ..Fitted::default()
-        });
+    let vpd = readable_vpd(&overlay, &on_flash);
+    // a card that boots lives with its device data; it is left as it is until somebody asks
+    let lives = found.kept.is_some() && !card.recovery;
+    if !(lives && matches!(lost, Lost::Unknown))
+        && let Some(fitted) = again(flash, card, image, found, (lost, vpd))?
+    {
+        return Ok(Fitted { psid, ..fitted });
     }
-    let area = match lost {
-        Lost::Saved(dump, saved) => {
-            device_area::saved(dump, &saved.layout).ok_or(Refusal::NoIdentity)?
-        }
-        _ => {
-            let vpd = readable_vpd(&overlay, &on_flash);
-            rebuild(flash, card, image, lost, vpd)?
-        }
-    };
+    if !lives {
+        return Err(Refusal::NoIdentity.into());
+    }
+    let mut notes = info.warnings;
+    notes.push(LEFT_ALONE.to_owned());
     Ok(Fitted {
-        psid: factory,
-        area: Some(area),
-        notes: lost.taken(),
+        psid,
+        notes,
         ..Fitted::default()
     })
+}
+
+/// Device data for a card that has none it can find: from its backup, else what lies on the flash
+/// without a table, unless its owner says that it is another card, else made anew. `None`: there
+/// is nothing to take it from.
+fn again(
+    flash: &dyn FlashAccess,
+    card: &CardFacts,
+    image: &Whole,
+    found: &Found,
+    (lost, vpd): (&Lost<'_>, Option<Vec<u8>>),
+) -> Result<Option<Fitted>, Fault> {
+    let taken = |area: DeviceArea, notes: Vec<String>, source| Fitted {
+        entries: area.entries.clone(),
+        area: (area.start < flash.size() && !area.runs.is_empty()).then_some(area),
+        notes,
+        source,
+        psid: None,
+        taken: Vec::new(),
+    };
+    match (lost, &found.leftover) {
+        (Lost::Saved(dump, saved), _) if !has_lost_device_data(saved) => {
+            let table = device_area::saved_table(flash, dump, &saved.layout)?;
+            let whole = || device_area::saved(dump, &saved.layout).ok_or(Refusal::NoIdentity);
+            let (area, notes) = match table {
+                Some(table) => (table, vec![TABLE_TAKEN.to_owned()]),
+                None => (whole()?, lost.taken()),
+            };
+            let entries = match card.model.format {
+                ImageFormat::Fs3 => fs3::device_entries(dump, saved)?,
+                _ => Vec::new(),
+            };
+            Ok(Some(taken(
+                DeviceArea { entries, ..area },
+                notes,
+                "as the backup says",
+            )))
+        }
+        (Lost::Told(told), left) if left.as_ref().is_none_or(|left| !left.is_of(told)) => {
+            let area = rebuild(flash, card, image, lost, vpd)?;
+            Ok(Some(taken(area, Vec::new(), STILL_HELD)))
+        }
+        (_, Some(left)) => Ok(Some(taken(
+            left.area.clone(),
+            vec![FOUND.to_owned()],
+            STILL_HELD,
+        ))),
+        (_, None) => Ok(None),
+    }
 }
 
 fn rebuild(
@@ -283,6 +375,9 @@ pub(super) fn check_kept(owner: &Image, layout: &Layout, info: &ImageInfo) -> Re
     }
     if before.device_vsd.is_some() && before.device_vsd != info.device_vsd {
         return lost("VSD");
+    }
+    if has_lost_device_data(owner) {
+        return Ok(());
     }
     let device = |layout: &Layout| {
         let sections = layout.sections.iter().filter(|section| section.device_data);

@@ -12,6 +12,7 @@ use crate::model::ImageFormat;
 
 use super::error::Fault;
 use super::facts::CardFacts;
+use super::leftover::Leftover;
 use super::overlay::Overlay;
 
 /// A good image.
@@ -36,8 +37,11 @@ pub(super) struct Found {
     pub(super) kept: Option<Image>,
     /// Another good image, complete with its start pattern.
     pub(super) other: Option<Image>,
-    /// Without a bootable image: one whose device data can still be read.
+    /// Without a bootable image that knows whose card it is on: one that does not boot, but whose
+    /// device data can still be read.
     pub(super) remains: Option<Image>,
+    /// Without any image that knows: device data that no table names any more.
+    pub(super) leftover: Option<Leftover>,
 }
 
 impl Found {
@@ -54,20 +58,35 @@ impl Found {
             good.extend(examine(flash, card, start, markers.len() > 1)?);
         }
         let kept = pick(&good, card).map(|index| good.remove(index));
-        let remains = match kept {
-            Some(_) => None,
-            None => remains(flash, card, slot_log2)?,
-        };
-        Ok(Self {
+        let mut found = Self {
             markers,
             kept,
             other: good.into_iter().next(),
-            remains,
-        })
+            remains: None,
+            leftover: None,
+        };
+        if found.kept.as_ref().is_none_or(has_lost_device_data) {
+            let slot_log2 =
+                slot_log2.or(found.kept.as_ref().and_then(|kept| kept.layout.slot_log2));
+            found.remains = remains(flash, card, (slot_log2, found.kept.as_ref()))?;
+            if found.owner().is_none_or(has_lost_device_data) {
+                found.leftover = Leftover::find(flash, card.model);
+            }
+        }
+        Ok(found)
     }
 
-    /// The image whose device data is the card's.
-    pub(super) const fn owner(&self) -> Option<&Image> {
+    /// The image whose device data is the card's: the one that boots, unless only another one
+    /// knows of any.
+    pub(super) fn owner(&self) -> Option<&Image> {
+        let knows = |image: &&Image| !has_lost_device_data(image);
+        let all = [&self.kept, &self.other, &self.remains].map(Option::as_ref);
+        let owner = all.into_iter().flatten().find(knows);
+        owner.or_else(|| self.firmware())
+    }
+
+    /// The firmware of the card: what boots, or is left.
+    pub(super) const fn firmware(&self) -> Option<&Image> {
         match &self.kept {
             Some(kept) => Some(kept),
             None => self.remains.as_ref(),
@@ -82,6 +101,12 @@ impl Found {
         let remains = self.remains.as_ref().filter(in_image);
         self.kept.as_ref().or(remains)
     }
+}
+
+/// The image says not whose card it is on. FS2 images always have a place for that.
+pub(super) fn has_lost_device_data(image: &Image) -> bool {
+    let info = &image.info;
+    info.format != ImageFormat::Fs2 && (info.uids.is_none() || info.original_uids.is_none())
 }
 
 /// Where the chip's start pattern stands.
@@ -138,11 +163,12 @@ fn pick(good: &[Image], card: &CardFacts) -> Option<usize> {
     of_running.or_else(|| (!good.is_empty()).then_some(0))
 }
 
-/// An image without a start pattern, or not good as a whole, whose device data is readable.
+/// An image without a start pattern, or not good as a whole, whose device data is readable, and that
+/// is not the one that is kept.
 fn remains(
     flash: &dyn ByteSource,
     card: &CardFacts,
-    slot_log2: Option<u8>,
+    (slot_log2, kept): (Option<u8>, Option<&Image>),
 ) -> Result<Option<Image>, Fault> {
     let pattern = marker::of(card.model.format).as_slice();
     let slot = slot_log2.map(|log2| 1u64 << log2.min(31));
@@ -150,12 +176,15 @@ fn remains(
         let likely = start == 0
             || Some(start) == slot
             || *flash.read(start + 4, MARKER_SIZE - 4)? == pattern[4..];
-        if !likely {
+        if !likely || kept.is_some_and(|kept| kept.start() == start) {
             continue;
         }
         let marked = Overlay::new(flash, vec![(start, pattern)]);
         let image = examine(&marked, card, start, false)?;
-        let owned = |image: &Image| image.info.uids.is_some() && !image.info.blank_guids;
+        let owned = |image: &Image| {
+            let known = image.info.uids.is_some() && !image.info.blank_guids;
+            known && (kept.is_none() || !has_lost_device_data(image))
+        };
         if let Some(image) = image.filter(owned) {
             return Ok(Some(image));
         }

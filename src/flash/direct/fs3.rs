@@ -2,7 +2,8 @@
 //! image. So the card's entries are put into the new image's table (images-fs3 8).
 //!
 //! The entries of the image keep their places, which its signature counts on; where the image has
-//! an entry for device data the card's entry of that type goes. What the card has and the image does
+//! an entry for device data the card's entry of that type goes, and where a package left blanks for
+//! such entries, others: a blank would end the table. What the card has and the image does
 //! not name (VPD of some boards) is appended: it is the card's all the same.
 
 use crate::bytes::ByteSource;
@@ -46,12 +47,11 @@ pub(super) fn take_entries(image: &mut Whole, card: &[Record]) -> Result<Vec<Str
         }
     }
     for gap in records.iter_mut().filter(|record| record.is_blank()) {
-        if left.is_empty() {
-            return Err(Refusal::Attributes {
-                section: "device data".to_owned(),
-            });
-        }
-        *gap = left.remove(0);
+        *gap = if left.is_empty() {
+            Record::filler()
+        } else {
+            left.remove(0)
+        };
     }
     for record in left {
         notes.push(format!(

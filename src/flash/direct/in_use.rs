@@ -6,13 +6,13 @@ use crate::image::Extent;
 use super::error::Fault;
 use super::facts::CardFacts;
 use super::found::{Found, Image};
-use super::fs4;
+use super::{device_area, fs4};
 
 /// Bytes of the device table.
 const TABLE: u64 = 0x1000;
 
 /// Where the images lie that can boot, each as a whole, with the device data and tables they
-/// name; sorted, none over another. `None`: no image is good, or one is encrypted, so nobody can
+/// name, and where those know of none, what does; sorted, none over another. `None`: no image is good, or one is encrypted, so nobody can
 /// tell what is used.
 ///
 /// # Errors
@@ -25,13 +25,17 @@ pub(in crate::flash) fn in_use(
     let Some(kept) = &found.kept else {
         return Ok(None);
     };
-    let images = || std::iter::once(kept).chain(&found.other);
+    let owner = found.owner().filter(|owner| owner.start() != kept.start());
+    let images = || std::iter::once(kept).chain(&found.other).chain(owner);
     if images().any(|image| image.layout.encrypted) {
         return Ok(None);
     }
     let mut parts = Vec::new();
     for image in images() {
         parts.extend(of_image(flash, card, image)?);
+    }
+    if found.leftover.is_some() {
+        parts.push(device_area::reference(card.model.format, flash.size()));
     }
     Ok(Some(merged(parts, flash.size())))
 }

@@ -26,6 +26,7 @@ mod fs3;
 mod fs4;
 mod identity;
 mod in_use;
+mod leftover;
 mod overlay;
 mod owner;
 mod place;

@@ -30,9 +30,12 @@ impl Owner {
     pub fn read(flash: &dyn ByteSource, card: &CardFacts) -> Result<Self, Fault> {
         let found = Found::read(flash, card, None)?;
         let owner = found.owner().map(Self::of).unwrap_or_default();
+        let left = found.leftover.as_ref();
         Ok(Self {
-            version: owner.version.filter(|_| found.kept.is_some()),
-            ..owner
+            psid: found.firmware().and_then(|image| image.info.psid.clone()),
+            version: found.kept.as_ref().and_then(|kept| kept.info.version),
+            mac: owner.mac.or(left.map(|left| left.mac)),
+            guid: owner.guid.or(left.map(|left| left.guid)),
         })
     }
 

@@ -16,7 +16,7 @@ use super::device_data::Lost;
 use super::erase::{self, Taken};
 use super::error::Fault;
 use super::facts::CardFacts;
-use super::found::{Found, Image};
+use super::found::{Found, Image, has_lost_device_data};
 use super::identity::RecoveryIdentity;
 use super::overlay::Overlay;
 use super::owner::Owner;
@@ -29,6 +29,9 @@ use super::{device_data, fitness, fs4, place};
 /// erased.
 const FIRST_DWORD: usize = 4;
 const WHOLE_PATTERN: usize = 16;
+
+/// What is in the way of an image where the card's own lies.
+const ON_CARD: &str = "the image on the card";
 
 /// Whether an image for another board may be burned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -95,10 +98,10 @@ pub(super) fn prepare_whole(
     }
     let found = Found::read(flash, card, image.layout.slot_log2)?;
     fitness::nothing_pending(card, &found)?;
-    fitness::signature(&image.info, found.owner())?;
+    fitness::signature(&image.info, found.firmware())?;
     let mut notes = Vec::new();
-    if let Some(owner) = found.owner() {
-        notes.extend(fitness::rom_notes(&image.info, owner));
+    if let Some(firmware) = found.firmware() {
+        notes.extend(fitness::rom_notes(&image.info, firmware));
     }
     let layout = place::choose(&image, &found)?;
     let device = device_data::fit(flash, card, (&mut image, &layout), &found, lost)?;
@@ -114,8 +117,9 @@ pub(super) fn prepare_whole(
         area: device.area.as_ref(),
     };
     notes.extend(prospect.verify()?);
-    if found.kept.is_none() || choices.identity.is_some() {
-        notes.extend(prospect.who(choices.identity)?);
+    let unknown = found.kept.as_ref().is_none_or(has_lost_device_data);
+    if unknown || choices.identity.is_some() {
+        notes.extend(prospect.who(choices.identity, device.source)?);
     }
     let mut taken = prospect.taken()?;
     taken.extend(device.taken);
@@ -186,19 +190,15 @@ impl Prospect<'_> {
         Ok(notes)
     }
 
-    /// Who a card is that boots nothing, and who says so.
-    fn who(&self, given: Option<RecoveryIdentity>) -> Result<Option<String>, Fault> {
+    /// Who a card is that does not know, and who says so.
+    fn who(&self, given: Option<RecoveryIdentity>, source: &str) -> Result<Option<String>, Fault> {
         let (layout, info) = self.image_on_flash()?;
         let owner = Owner::of(&Image { layout, info });
         let (Some(guid), Some(mac)) = (owner.guid, owner.mac) else {
             return Ok(None);
         };
         let is_given = given.is_some_and(|given| given.guid == guid && given.mac == mac);
-        let source = if is_given {
-            "as given"
-        } else {
-            "which its flash still holds"
-        };
+        let source = if is_given { "as given" } else { source };
         Ok(Some(format!(
             "the card has GUID {guid} and MAC {mac}, {source}"
         )))
@@ -220,12 +220,11 @@ impl Prospect<'_> {
         let mut all = Vec::new();
         if let Some(stays) = self.found.stays() {
             let extents = stays.layout.extents(0, stays.layout.size);
-            all.extend(extents.map(|extent| taken("the image on the card", extent)));
+            all.extend(extents.map(|extent| taken(ON_CARD, extent)));
         }
         if let Some(area) = self.area {
             let rest = self.flash.size() - area.start;
             all.push(taken("the device data", Extent::new(area.start, rest)));
-            return Ok(all);
         }
         let (layout, _) = self.image_on_flash()?;
         for section in layout.sections.iter().filter(|section| section.absolute) {
@@ -250,7 +249,6 @@ impl Prospect<'_> {
             (None, 0) => slot,
             (None, _) => 0,
         };
-        let owned = "the image on the card";
         for start in [self.layout.start, other] {
             let layout = place::layout_at(self.image, start);
             for extent in layout.extents(0, size) {
@@ -263,7 +261,7 @@ impl Prospect<'_> {
                 }
                 let meets = |taken: &&Taken| {
                     let theirs = taken.extent;
-                    let own_slot = start == other && taken.what == owned;
+                    let own_slot = start == other && taken.what == ON_CARD;
                     !own_slot
                         && theirs.size > 0
                         && theirs.address < extent.end()
@@ -359,7 +357,11 @@ impl Prospect<'_> {
         let mut programs = Vec::new();
         if let Some(area) = self.area {
             let range = Extent::new(area.start, self.flash.size() - area.start);
-            erases.extend(erase::units(self.flash, range, &[])?);
+            let before = taken
+                .iter()
+                .filter(|taken| taken.extent.address < area.start);
+            let before: Vec<Taken> = before.cloned().collect();
+            erases.extend(erase::units(self.flash, range, &before)?);
             let device = area.runs.iter().cloned();
             programs.extend(device.map(|run| (Step::WriteDeviceData, run)));
         }

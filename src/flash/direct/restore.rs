@@ -58,10 +58,10 @@ pub fn prepare_restore(
             flash.size()
         )));
     }
-    let Some(kept) = saved.kept else {
+    let Some(kept) = &saved.kept else {
         return Err(Fault::Refused(Refusal::NothingSaved));
     };
-    let (here, there) = (Owner::read(flash, card)?, Owner::of(&kept));
+    let (here, there) = (Owner::read(flash, card)?, Owner::read(&backup, card)?);
     let same = here.is_same_card(&there);
     if !same && other == OtherCard::Refuse {
         return Err(Fault::Refused(Refusal::OtherCard {
@@ -73,7 +73,7 @@ pub fn prepare_restore(
         .map_err(|error| Refusal::from(component::Refusal::Invalid(error)))?;
     fitness::image(&whole, card)?;
     fs4::include_digests(&mut whole, card, &backup)?;
-    let lost = Lost::Saved(backup, &kept);
+    let lost = Lost::Saved(backup, saved.owner().unwrap_or(kept));
     let mut plan = prepare_whole((flash, route), card, whole, (choices, &lost))?;
     if !same && here.is_known() {
         let note = format!("the backup is of {there}; this card keeps its own GUIDs and MACs");

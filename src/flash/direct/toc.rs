@@ -8,6 +8,10 @@ use crate::image::crc::image_crc;
 pub(super) const RECORD: usize = 0x20;
 /// Entries a table has room for before the end.
 pub(super) const MOST_ENTRIES: usize = 63;
+/// Section type of VPD.
+const VPD_R0: u8 = 0xe3;
+/// Flag of FS3 entries for device data.
+pub(super) const FS3_DEVICE_DATA: u32 = 1 << 17;
 /// CRC of a section without bytes.
 const EMPTY_CRC: u32 = 0x0955;
 
@@ -46,6 +50,11 @@ impl Record {
         record.put(0x18, crc | (mode as u32) << 16 | flags);
         record.seal();
         record
+    }
+
+    /// An entry of FS3 that names no bytes: empty VPD, as boards without VPD have it.
+    pub(super) fn filler() -> Self {
+        Self::device(VPD_R0, 0, &[], CrcMode::Entry, FS3_DEVICE_DATA)
     }
 
     /// Type of the section.
