@@ -158,6 +158,20 @@ fn exercise(bytes: &[u8]) {
         masked[..marker].fill(0xff);
         let _ = query_masked(&masked, hint);
     }
+    hand_out(bytes);
+}
+
+/// Makes a file of the image as firmware may hand it out: it is an image alone, and made of itself
+/// it stays as it is.
+fn hand_out(bytes: &[u8]) {
+    let _ = is_image_alone(bytes);
+    let mut masked = bytes.to_vec();
+    let marker = masked.len().min(16);
+    masked[..marker].fill(0xff);
+    if let Ok(file) = file_of_component(masked) {
+        assert!(is_image_alone(&file));
+        assert!(file_of_component(file.clone()).is_ok_and(|again| again == file));
+    }
 }
 
 proptest! {
