@@ -41,6 +41,25 @@ pub(super) struct Told {
     pub(super) word: u32,
 }
 
+impl Told {
+    /// Asks for it; `None` when the image is not handed out.
+    fn ask(registers: &dyn RegisterAccess) -> Result<Option<Self>, Fault> {
+        let boot_image = target::boot_image(registers)?;
+        let told = boot_image.capabilities(registers)?;
+        let measure = steps::block_size(told.mcda_max_write_size, told.log_mcda_word_size);
+        let size = told.component_size;
+        let (true, Some((block, word)), 1..=LARGEST) = (told.rd_en, measure, size) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            index: boot_image.index,
+            size,
+            block,
+            word,
+        }))
+    }
+}
+
 impl<'d> Readable<'d> {
     /// Asks the firmware; `None` where none runs, or it hands nothing out (MCQI `rd_en`).
     ///
@@ -50,24 +69,13 @@ impl<'d> Readable<'d> {
         let Some(registers) = device.registers() else {
             return Ok(None);
         };
-        let boot_image = match target::boot_image(registers) {
-            Ok(boot_image) => boot_image,
-            Err(Fault::NoFirmwareControl { .. }) => return Ok(None),
-            Err(fault) => return Err(fault),
+        let told = match Told::ask(registers) {
+            Err(Fault::NoFirmwareControl { .. }) => None,
+            // it knows of no such thing
+            Err(fault) if fault.is_refusal_by_firmware() => None,
+            told => told?,
         };
-        let told = boot_image.capabilities(registers)?;
-        let measure = steps::block_size(told.mcda_max_write_size, told.log_mcda_word_size);
-        let size = told.component_size;
-        let (true, Some((block, word)), 1..=LARGEST) = (told.rd_en, measure, size) else {
-            return Ok(None);
-        };
-        let told = Told {
-            index: boot_image.index,
-            size,
-            block,
-            word,
-        };
-        Ok(Some(Self {
+        Ok(told.map(|told| Self {
             device,
             registers,
             told,
