@@ -8,12 +8,14 @@
 //! so that a tool that knows nothing of labs (`mstflint`) can be pointed at one and does not
 //! reach the real hardware.
 //!
-//! `tree` is the file system, `node` what a path in it is, `procfs` the part that is
-//! `/proc/bus/pci`, `cycles` how reads and writes become config cycles.
+//! `tree` is the file system, `node` what a path in it is, `open_files` the chips behind open
+//! `config` files, `procfs` the part that is `/proc/bus/pci`, `cycles` how reads and writes become
+//! config cycles.
 
 mod cycles;
 mod inodes;
 mod node;
+mod open_files;
 mod procfs;
 mod tree;
 mod view;

@@ -14,14 +14,15 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
-    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, ReplyWrite, Request,
-    WriteFlags,
+    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
+    Request, WriteFlags,
 };
 
 use crate::pci::{Address, ConfigSource, ConfigSpace};
 
 use super::inodes::{Inodes, ROOT};
 use super::node::Node;
+use super::open_files::{BY_PATH, ConfigFile, OpenFiles};
 use super::{cycles, procfs};
 
 /// How long the kernel may keep names and attributes.
@@ -36,6 +37,7 @@ pub struct Tree {
     source: Arc<dyn ConfigSource>,
     inodes: Inodes,
     spaces: Mutex<HashMap<Address, Arc<dyn ConfigSpace>>>,
+    open: OpenFiles,
     /// User and group that everything belongs to: those of this process.
     owner: (u32, u32),
 }
@@ -48,6 +50,7 @@ impl Tree {
             source,
             inodes: Inodes::new(),
             spaces: Mutex::new(HashMap::new()),
+            open: OpenFiles::default(),
             owner: (
                 rustix::process::geteuid().as_raw(),
                 rustix::process::getegid().as_raw(),
@@ -124,19 +127,32 @@ impl Tree {
         self.attributes(&self.path(parent)?.join(name))
     }
 
-    fn read_node(&self, inode: INodeNo, offset: u64, size: u32) -> Result<Vec<u8>, Errno> {
+    /// The handle of a file: its own for a chip's `config`.
+    fn open_node(&self, inode: INodeNo) -> Result<u64, Errno> {
+        let Node::Config(address, snapshot) = self.node(inode)? else {
+            return Ok(BY_PATH);
+        };
+        let Some(space) = self.space(address) else {
+            return Ok(BY_PATH);
+        };
+        let end = fs::metadata(self.sysfs.join(snapshot))?.len();
+        Ok(self.open.add(ConfigFile { space, end }))
+    }
+
+    fn read_open(
+        &self,
+        (inode, handle): (INodeNo, FileHandle),
+        offset: u64,
+        size: u32,
+    ) -> Result<Vec<u8>, Errno> {
         let size = size as usize;
+        if let Some(file) = self.open.get(handle.0) {
+            return cycles::read(&*file.space, offset, size, file.end);
+        }
         match self.node(inode)? {
             Node::Folder(_) => Err(Errno::EISDIR),
             Node::Text(text) => Ok(part(text.as_bytes(), offset, size)),
-            Node::Backed(path) => self.read_file(&path, offset, size),
-            Node::Config(address, snapshot) => match self.space(address) {
-                Some(space) => {
-                    let end = fs::metadata(self.sysfs.join(snapshot))?.len();
-                    cycles::read(&*space, offset, size, end)
-                }
-                None => self.read_file(&snapshot, offset, size),
-            },
+            Node::Backed(path) | Node::Config(_, path) => self.read_file(&path, offset, size),
         }
     }
 
@@ -157,13 +173,9 @@ impl Tree {
         Ok(bytes)
     }
 
-    fn write_node(&self, inode: INodeNo, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        let Node::Config(address, snapshot) = self.node(inode)? else {
-            return Err(Errno::EACCES);
-        };
-        let space = self.space(address).ok_or(Errno::EACCES)?;
-        let end = fs::metadata(self.sysfs.join(snapshot))?.len();
-        cycles::write(&*space, offset, data, end)
+    fn write_open(&self, handle: FileHandle, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        let file = self.open.get(handle.0).ok_or(Errno::EACCES)?;
+        cycles::write(&*file.space, offset, data, file.end)
     }
 
     fn link_target(&self, inode: INodeNo) -> Result<PathBuf, Errno> {
@@ -238,22 +250,39 @@ impl Filesystem for Tree {
         }
     }
 
-    fn open(&self, _req: &Request, _ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+    fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match self.open_node(ino) {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::FOPEN_DIRECT_IO),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn release(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.open.close(fh.0);
+        reply.ok();
     }
 
     fn read(
         &self,
         _req: &Request,
         ino: INodeNo,
-        _fh: FileHandle,
+        fh: FileHandle,
         offset: u64,
         size: u32,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.read_node(ino, offset, size) {
+        match self.read_open((ino, fh), offset, size) {
             Ok(bytes) => reply.data(&bytes),
             Err(error) => reply.error(error),
         }
@@ -262,8 +291,8 @@ impl Filesystem for Tree {
     fn write(
         &self,
         _req: &Request,
-        ino: INodeNo,
-        _fh: FileHandle,
+        _ino: INodeNo,
+        fh: FileHandle,
         offset: u64,
         data: &[u8],
         _write_flags: WriteFlags,
@@ -271,7 +300,7 @@ impl Filesystem for Tree {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.write_node(ino, offset, data) {
+        match self.write_open(fh, offset, data) {
             Ok(count) => reply.written(count),
             Err(error) => reply.error(error),
         }
