@@ -25,7 +25,8 @@ pub enum ReadError {
         /// First byte wanted.
         offset: u64,
         /// What the source says.
-        reason: String,
+        #[source]
+        reason: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

@@ -41,7 +41,10 @@ impl ByteSource for Part<'_> {
     }
 
     fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
-        let failed = |reason: String| ReadError::Failed { offset, reason };
+        let failed = |reason: String| ReadError::Failed {
+            offset,
+            reason: reason.into(),
+        };
         let address = u32::try_from(offset).map_err(|error| failed(error.to_string()))?;
         let count = u32::try_from(len).map_err(|error| failed(error.to_string()))?;
         let bytes = self

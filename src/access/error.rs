@@ -83,7 +83,7 @@ pub enum AccessError {
     /// The capability did not finish an access.
     #[error(
         "{device}: {operation} of {address:#x} in {space} did not finish: the flag did not change \
-         in {polls} reads"
+         in {polls} reads, {} ms", waited.as_millis()
     )]
     FlagTimeout {
         /// The function.
@@ -96,6 +96,8 @@ pub enum AccessError {
         address: u32,
         /// How often the flag was read.
         polls: u32,
+        /// In which time.
+        waited: Duration,
     },
     /// The chip refused an access.
     #[error(
@@ -179,7 +181,7 @@ impl AccessError {
 
     /// Tells the log that a lock could not be given back. A function that left the bus holds none
     /// any more, and that it left is told by whoever met it first.
-    pub(super) fn log_unreleased(&self, lock: &str) {
+    pub(crate) fn log_unreleased(&self, lock: &str) {
         let level = if self.is_gone() {
             log::Level::Debug
         } else {

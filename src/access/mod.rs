@@ -22,6 +22,7 @@ mod patience;
 mod semaphore;
 mod space;
 pub mod stuck;
+mod trouble;
 pub mod vsec;
 
 pub use device::{Device, RecoveryState};
@@ -36,6 +37,7 @@ pub use icmd::IcmdError;
 pub use patience::Patience;
 pub use semaphore::FlashSemaphore;
 pub use space::{Space, SpaceSet};
+pub use trouble::Trouble;
 
 #[cfg(test)]
 mod fake;

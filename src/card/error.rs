@@ -3,7 +3,8 @@
 
 use std::io::ErrorKind;
 
-use crate::access::{AccessError, GatewayError, IcmdError, RegisterError};
+use crate::access::{AccessError, GatewayError, IcmdError, RegisterError, Trouble};
+use crate::bytes::ReadError;
 use crate::image::ImageError;
 use crate::pci::ConfigError;
 use crate::version::FwVersion;
@@ -66,6 +67,41 @@ impl CardError {
         )
     }
 
+    /// The flash does not read the same twice.
+    pub(super) fn unsteady(at: u64) -> Self {
+        Self::new(
+            "flash_unsteady",
+            format!("the flash reads differently each time, first at {at:#x}"),
+            "query again; if it stays so, the flash part or the chip is failing: leave the card \
+             powered, and do not burn it",
+        )
+    }
+
+    /// What is said of a flash that was read the second time.
+    pub(super) fn misread(first: &ImageError) -> String {
+        format!("the flash read wrong ({first}) and then right; watch this card")
+    }
+
+    /// The card left the bus.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.code == "gone"
+    }
+
+    /// The card, or what knows about it, could not be reached: nothing can be done with it now.
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        matches!(
+            self.code,
+            "semaphore_busy"
+                | "gone"
+                | "firmware_not_ready"
+                | "flash_hangs"
+                | "flash_unsteady"
+                | "access_failed"
+        )
+    }
+
     /// The survey's own thread for a card broke down.
     pub(super) fn internal(device: &str) -> Self {
         Self::new(
@@ -75,6 +111,16 @@ impl CardError {
         )
     }
 }
+
+/// What to do about a card that left the bus.
+const GONE: &str = "the card lost power or fell off the bus: look at the kernel log, then restart the \
+     machine (without power for a moment, if the card stays away)";
+/// What to do about a flash or its gateway that hangs.
+const FLASH_HANGS: &str = "query again; if it stays so, restart the machine without power for a \
+     moment, so that flash and chip begin anew";
+/// What to do about a flash gateway that somebody holds.
+const GATEWAY_HELD: &str = "let the other tool end (mlxup, mstflint); if none runs, a dead one left \
+     the flash locked: `cxfw query -d DEV --release-lock` watches it and frees it";
 
 /// Advice for any card, with this one's name in its commands.
 #[must_use]
@@ -104,11 +150,14 @@ impl From<&RegisterError> for CardError {
         };
         match command {
             Some(IcmdError::Access(error)) => return error.into(),
-            Some(IcmdError::NotReady { .. } | IcmdError::Timeout { .. }) => {
+            Some(
+                IcmdError::NotReady { .. } | IcmdError::Timeout { .. } | IcmdError::Busy { .. },
+            ) => {
                 return Self::new(
                     "firmware_not_ready",
                     error.to_string(),
-                    "wait a moment and query again; if it stays so, a cold boot helps",
+                    "wait a moment and query again; if it stays so, restart the machine without power \
+                     for a moment",
                 );
             }
             _ => {}
@@ -128,14 +177,28 @@ impl From<&RegisterError> for CardError {
     }
 }
 
+impl From<&ReadError> for CardError {
+    /// The flash could not be read.
+    fn from(error: &ReadError) -> Self {
+        let told = format!("the flash cannot be read: {error}");
+        let (code, advice) = match Trouble::of(error) {
+            Some(Trouble::Gone) => ("gone", GONE),
+            Some(Trouble::FlashHangs) => ("flash_hangs", FLASH_HANGS),
+            Some(Trouble::Held | Trouble::GatewayHeld) => ("semaphore_busy", GATEWAY_HELD),
+            Some(Trouble::FirmwareBusy) | None => (
+                "flash_unreadable",
+                "query again; if it stays so, restart the machine",
+            ),
+        };
+        Self::new(code, told, advice)
+    }
+}
+
 impl From<&ImageError> for CardError {
     /// The flash could not be read or holds no valid image.
     fn from(error: &ImageError) -> Self {
         let (code, advice) = match error {
-            ImageError::Read { .. } => (
-                "flash_unreadable",
-                "query again; if it stays so, restart the machine",
-            ),
+            ImageError::Read { source, .. } => return source.into(),
             _ => (
                 "no_valid_image",
                 "query again; if it stays so, the flash needs an image written directly",
@@ -170,10 +233,7 @@ impl From<&ConfigError> for CardError {
                 "config_failed",
                 "query again; if it stays so, restart the machine",
             ),
-            ConfigError::Gone { .. } => (
-                "gone",
-                "the device fell off the bus: look at the kernel log, then restart the machine",
-            ),
+            ConfigError::Gone { .. } => ("gone", GONE),
         };
         Self::new(code, error.to_string(), advice)
     }
@@ -218,16 +278,8 @@ impl From<&GatewayError> for CardError {
     fn from(error: &GatewayError) -> Self {
         let (code, advice) = match error {
             GatewayError::Access(error) => return error.into(),
-            GatewayError::Busy { .. } => (
-                "flash_hangs",
-                "query again; if it stays so, restart the machine without power for a moment, so \
-                 that flash and chip begin anew",
-            ),
-            GatewayError::Locked { .. } => (
-                "semaphore_busy",
-                "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash \
-                 locked: `cxfw query -d DEV --release-lock` watches it and frees it",
-            ),
+            GatewayError::Busy { .. } => ("flash_hangs", FLASH_HANGS),
+            GatewayError::Locked { .. } => ("semaphore_busy", GATEWAY_HELD),
             GatewayError::Closed { .. } | GatewayError::NoWindow { .. } => (
                 "flash_closed",
                 "this card does not let tools at its flash; its vendor can",

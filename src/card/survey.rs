@@ -2,6 +2,8 @@
 //! thread that reads it, never stops the others.
 
 use crate::access::{Device, RecoveryState};
+use crate::bytes::{ByteSource, ReadError};
+use crate::image::ImageError;
 use crate::model::{self, Model};
 use crate::pci::inventory::is_serial;
 use crate::pci::vpd::Vpd;
@@ -12,6 +14,9 @@ use super::error::CardError;
 use super::from_sysfs::{self, KernelFacts};
 use super::report::{CardReport, Firmware, UpdatePath};
 use super::{from_flash, live};
+
+/// Bytes that are read twice of a flash that seems to hold nothing.
+const LOOKED_AT: u64 = 0x1000;
 
 /// One card: where it is, the way to its insides if there is one, and what it says of itself.
 pub struct Card {
@@ -200,12 +205,48 @@ fn flash(device: &Device, report: &mut CardReport) {
     report.update_path = Some(UpdatePath::Direct);
     match device.flash(model) {
         Ok(flash) => {
-            if let Err(error) = from_flash::read(&flash, model.format, report) {
-                flash_unread(report, (&error).into());
+            if let Err(error) = contents(&flash, model, report) {
+                flash_unread(report, error);
             }
         }
         Err(error) => flash_unread(report, (&error).into()),
     }
+}
+
+/// What the flash holds. One that seems to hold nothing is looked at once more: a wrong bit on
+/// reading is no empty flash.
+fn contents(
+    flash: &dyn ByteSource,
+    model: &'static Model,
+    report: &mut CardReport,
+) -> Result<(), CardError> {
+    let warnings = report.warnings.len();
+    let failed = match from_flash::read(flash, model.format, report) {
+        Ok(()) => return Ok(()),
+        Err(error @ ImageError::Read { .. }) => return Err((&error).into()),
+        Err(error) => error,
+    };
+    if let Some(at) = wavers(flash).map_err(|error| CardError::from(&error))? {
+        return Err(CardError::unsteady(at));
+    }
+    report.warnings.truncate(warnings);
+    match from_flash::read(flash, model.format, report) {
+        Ok(()) => {
+            report.warnings.push(CardError::misread(&failed));
+            Ok(())
+        }
+        Err(error) => Err((&error).into()),
+    }
+}
+
+/// The first place at the beginning of the flash that does not read twice the same.
+fn wavers(flash: &dyn ByteSource) -> Result<Option<u64>, ReadError> {
+    let len = LOOKED_AT.min(flash.size());
+    let (first, second) = (flash.read(0, len)?, flash.read(0, len)?);
+    let pairs = (0..).zip(first.iter().zip(second.iter()));
+    Ok(pairs
+        .into_iter()
+        .find_map(|(at, (a, b))| (a != b).then_some(at)))
 }
 
 /// The flash of a card in recovery is expected to hold no image; that it cannot be read is another
@@ -237,5 +278,71 @@ fn second_witness(kernel: &KernelFacts, report: &mut CardReport) {
             ));
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::build::{ImageSpec, build_image};
+    use crate::version::FwVersion;
+    use std::borrow::Cow;
+    use std::cell::Cell;
+
+    /// A flash of which some of the first readings have a wrong bit.
+    struct Whim {
+        bytes: Vec<u8>,
+        wrong: Cell<u32>,
+    }
+
+    impl ByteSource for Whim {
+        fn size(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn read(&self, offset: u64, len: u64) -> Result<Cow<'_, [u8]>, ReadError> {
+            let mut bytes = self.bytes.read(offset, len)?.into_owned();
+            let left = self.wrong.get();
+            if left > 0 && offset == 0 {
+                self.wrong.set(left - 1);
+                bytes[0] ^= u8::try_from(left).unwrap();
+            }
+            Ok(Cow::Owned(bytes))
+        }
+    }
+
+    /// What is said of a ConnectX-3 whose flash reads wrong so often.
+    fn read_wrong(times: u32) -> (CardReport, Result<(), CardError>) {
+        let model = model::by_pci_id(0x1003).unwrap();
+        let spec = ImageSpec::new(
+            model,
+            "MT_1170110023".parse().unwrap(),
+            FwVersion::new(2, 36, 5150),
+        );
+        let flash = Whim {
+            bytes: build_image(&spec).unwrap(),
+            wrong: Cell::new(times),
+        };
+        let mut report = blank();
+        let read = contents(&flash, model, &mut report);
+        (report, read)
+    }
+
+    #[test]
+    fn a_flash_that_reads_wrong_once_is_read_again_and_told_of() {
+        let (report, read) = read_wrong(1);
+        assert_eq!(read, Ok(()));
+        assert_eq!(report.firmware.stored, Some(FwVersion::new(2, 36, 5150)));
+        let [warning] = report.warnings.try_into().unwrap();
+        assert!(warning.starts_with("the flash read wrong ("), "{warning}");
+        assert!(read_wrong(0).0.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_flash_that_reads_differently_is_not_taken_for_an_empty_one() {
+        let (report, read) = read_wrong(3);
+        let error = read.unwrap_err();
+        assert_eq!(error.code, "flash_unsteady");
+        assert_eq!(report.firmware.stored, None);
     }
 }

@@ -161,10 +161,12 @@ pub enum CliError {
     #[error(transparent)]
     CardLock(#[from] LockError),
     /// A card that a command works on cannot be opened.
-    #[error("{device}: the card cannot be opened: {reason}")]
+    #[error("{device}: the card cannot be used, so nothing was done: {reason}")]
     Closed {
         /// The card.
         device: String,
+        /// Stable word for programs.
+        code: &'static str,
         /// Why not.
         reason: String,
         /// What to do about it.
@@ -318,7 +320,7 @@ impl CliError {
             Self::CardLock(_) => "card_locked",
             Self::NotOneDevice | Self::NotOneCard { .. } | Self::IdentityOfMany => "usage",
             Self::IdentityKept { .. } => "identity_kept",
-            Self::Closed { .. } => "no_access",
+            Self::Closed { code, .. } => code,
             Self::Backup { source, .. } => source.reason(),
             Self::LockInUse { .. } => "lock_in_use",
             Self::LockKept { .. } => "declined",
@@ -391,6 +393,11 @@ impl Hint for CliError {
             Self::Backup { source, .. } if source.reason() == "secure_firmware" => {
                 "no tool can copy such a flash: keep the image file of the version it runs; the way \
                  back is `cxfw update --image FILE --allow-downgrade`"
+            }
+            Self::Backup { device, source } if source.is_interrupted() => {
+                return Some(format!(
+                    "no file is left; make it again when convenient: `cxfw backup -d {device} -o FILE`"
+                ));
             }
             Self::Backup { device, source } => {
                 let advice = source.advice().replace("run the update", "run the backup");

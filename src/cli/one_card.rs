@@ -43,7 +43,12 @@ impl OneCard {
         let key = lock::key(card.report.serial.as_deref(), &card.report.device);
         let lock = CardLock::take(&host.roots, &key, settings.lock_wait)?;
         let card = host.read_again(card).ok_or(CliError::NoDevice)?;
-        Ok(Self { card, lock })
+        let card = Self { card, lock };
+        let error = card.card.report.error.as_ref();
+        match error.filter(|error| error.is_out_of_reach()) {
+            Some(_) => Err(card.closed()),
+            None => Ok(card),
+        }
     }
 
     /// Its name.
@@ -56,14 +61,17 @@ impl OneCard {
     /// # Errors
     /// [`CliError::Closed`].
     pub(super) fn device(&self) -> Result<&Device, CliError> {
+        self.card.device.as_ref().ok_or_else(|| self.closed())
+    }
+
+    fn closed(&self) -> CliError {
         let report = &self.card.report;
-        self.card.device.as_ref().ok_or_else(|| CliError::Closed {
+        let error = report.error.as_ref();
+        CliError::Closed {
             device: report.device.clone(),
-            reason: report
-                .error
-                .as_ref()
-                .map_or_else(|| "there is no way to it".to_owned(), |e| e.message.clone()),
-            advice: report.error.as_ref().and_then(|error| error.advice.clone()),
-        })
+            code: error.map_or("no_access", |error| error.code),
+            reason: error.map_or_else(|| "there is no way to it".to_owned(), |e| e.message.clone()),
+            advice: error.and_then(|error| error.advice.clone()),
+        }
     }
 }

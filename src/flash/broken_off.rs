@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 
 use super::ending::Boots;
+use crate::version::FwVersion;
 
 /// What can go wrong in one way of burning.
 pub trait BurnFault: Error {
@@ -30,6 +31,13 @@ pub(super) const GONE: &str = "the card lost power or fell off the bus: restart 
 /// What to do about a flash semaphore that somebody holds.
 pub(super) const SEMAPHORE: &str = "let the tool that holds the flash end; if none runs, a dead one \
      left it locked: `cxfw query -d DEV --release-lock` names its owner and frees it";
+/// What to do about a lock of the chip that somebody holds.
+pub(super) const HELD: &str = "let the other tool end (mlxup, mstflint, a driver's dump); if none \
+     runs, a dead one left it held: `cxfw query -d DEV --release-lock` names its owner and frees it; \
+     then run the update again";
+/// What to do about a flash or its gateway that hangs.
+pub(super) const HANGS: &str = "restart the machine without power for a moment, so that flash and \
+     chip begin anew, then run the update again";
 /// What to do about a card that does not answer as it should.
 pub(super) const UNREACHABLE: &str =
     "query the card and run the update again; if it does not answer, restart the machine";
@@ -68,6 +76,18 @@ impl<F: BurnFault, S: Debug + Display> BrokenOff<F, S> {
             boots,
             left_open: None,
         }
+    }
+
+    /// The same with what else is known of the card, where it did not even say what it boots:
+    /// whether it was in recovery, and the version on its flash.
+    #[must_use]
+    pub fn knowing(self, recovery: bool, stored: Option<FwVersion>) -> Self {
+        let boots = match self.boots {
+            Boots::Old(None) if recovery && stored.is_none() => Boots::Nothing,
+            Boots::Old(None) => Boots::Old(stored),
+            known => known,
+        };
+        Self { boots, ..self }
     }
 
     /// Stable word for programs.

@@ -28,7 +28,7 @@ pub use offer::{Facts, Listed, Offer, Provenance};
 pub use reason::{Misfit, Reason};
 pub use status::Status;
 
-use crate::card::CardReport;
+use crate::card::{CardError, CardReport};
 use crate::identity::Psid;
 use crate::model::{ChipKind, Model};
 use crate::version::FwVersion;
@@ -176,7 +176,8 @@ fn decide(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     if card.recovery {
         return by_name::recovery(card, offers, policy);
     }
-    if card.update_path.is_none() && card.error.is_some() {
+    let gone = card.error.as_ref().is_some_and(CardError::is_gone);
+    if gone || (card.update_path.is_none() && card.error.is_some()) {
         return unreadable(card, policy, Reason::NoPsid);
     }
     let current = card.firmware.stored.or(card.firmware.running);

@@ -57,17 +57,23 @@ pub struct TestLab {
 impl TestLab {
     /// As new. Making one takes a moment, so it is made once and copied.
     pub fn new() -> Self {
-        static TEMPLATE: OnceLock<TempDir> = OnceLock::new();
+        static TEMPLATE: OnceLock<TestLab> = OnceLock::new();
         let template = TEMPLATE.get_or_init(|| {
             let dir = tempfile::tempdir().unwrap();
-            let made = run(&[&lab_option(dir.path()), "lab", "new"]);
+            let lab = Self { dir };
+            let made = lab.run(&["lab", "new"]);
             assert_eq!(made.code, Some(0), "{made:?}");
-            dir
+            lab
         });
+        template.copy()
+    }
+
+    /// The same once more, in a folder of its own.
+    pub fn copy(&self) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let copied = Command::new("cp")
             .args(["-a", "--sparse=always"])
-            .arg(template.path().join("lab"))
+            .arg(self.path())
             .arg(dir.path())
             .status()
             .unwrap();
@@ -227,7 +233,8 @@ fn program() -> Command {
     command
 }
 
-fn finish(mut command: Command) -> Ran {
+/// Runs a command to its end.
+pub fn finish(mut command: Command) -> Ran {
     read(&command.output().unwrap())
 }
 

@@ -152,7 +152,7 @@ impl ByteSource for Nor {
         if self.dead.get() {
             return Err(ReadError::Failed {
                 offset,
-                reason: "no power".to_owned(),
+                reason: "no power".into(),
             });
         }
         let mut bytes = self.bytes.borrow().read(offset, len)?.into_owned();

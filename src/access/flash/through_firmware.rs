@@ -147,7 +147,7 @@ impl ByteSource for FirmwareFlash<'_> {
                 self.read_block(first, last - first)
                     .map_err(|error| ReadError::Failed {
                         offset: at,
-                        reason: error.to_string(),
+                        reason: error.into(),
                     })?;
             let skip = usize::try_from(at - first).unwrap_or(0);
             let take = usize::try_from(piece).unwrap_or(0);
@@ -163,7 +163,8 @@ impl ByteSource for FirmwareFlash<'_> {
                 "{}: the firmware gave {} of {len} bytes",
                 self.device,
                 bytes.len()
-            ),
+            )
+            .into(),
         })
     }
 }

@@ -143,7 +143,7 @@ impl Flash {
             let (piece, later) = rest.split_at_mut(until_hold.min(rest.len()));
             read_piece(at, piece).map_err(|error| ReadError::Failed {
                 offset: at,
-                reason: error.to_string(),
+                reason: error.into(),
             })?;
             at += piece.len() as u64;
             rest = later;

@@ -54,7 +54,7 @@ impl<'a> Locked<'a> {
         };
         locked.take_lock(cr)?;
         locked.quieten(model)?;
-        locked.await_idle(cr, 0)?;
+        locked.await_idle(cr, None)?;
         Ok(locked)
     }
 
@@ -150,8 +150,9 @@ impl<'a> Locked<'a> {
     }
 
     /// Waits until no command is under way.
-    pub fn await_idle(&mut self, cr: &Cr, opcode: u8) -> Result<(), GatewayError> {
+    pub fn await_idle(&mut self, cr: &Cr, opcode: Option<u8>) -> Result<(), GatewayError> {
         let polls = cr.patience().gateway_busy_polls;
+        let start = Instant::now();
         for _ in 0..polls {
             let command = self.session.read(self.layout.space, self.layout.command)?;
             if command & BUSY == 0 {
@@ -160,8 +161,10 @@ impl<'a> Locked<'a> {
         }
         Err(GatewayError::Busy {
             device: cr.device(),
+            register: self.layout.command,
             opcode,
             polls,
+            waited: start.elapsed(),
         })
     }
 

@@ -71,14 +71,22 @@ pub enum GatewayError {
         device: String,
     },
     /// A command did not finish.
-    #[error("{device}: flash command {opcode:#04x} did not finish in {polls} reads")]
+    #[error(
+        "{device}: the flash gateway ({register:#x}) is busy: {} did not finish in {polls} reads, {} ms",
+        opcode.map_or_else(|| "an earlier command".to_owned(), |opcode| format!("flash command {opcode:#04x}")),
+        waited.as_millis()
+    )]
     Busy {
         /// The function.
         device: String,
-        /// SPI opcode.
-        opcode: u8,
+        /// Register that shows it.
+        register: u32,
+        /// SPI opcode; `None` for one that was under way before.
+        opcode: Option<u8>,
         /// How often busy was read.
         polls: u32,
+        /// In which time.
+        waited: Duration,
     },
     /// No part answers.
     #[error("{device}: no flash answers (JEDEC id {jedec:#08x})")]

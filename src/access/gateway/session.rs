@@ -111,6 +111,9 @@ impl<'a> WriteSession<'a> {
             if status & WRITE_IN_PROGRESS == 0 {
                 return Ok(());
             }
+            if start.elapsed() > wait.longest {
+                break;
+            }
         }
         Err(FlashError::Working {
             device: self.flash.device(),
@@ -171,6 +174,7 @@ struct Wait {
     first: Duration,
     pause: Duration,
     polls: u32,
+    longest: Duration,
 }
 
 impl Wait {
@@ -183,6 +187,7 @@ impl Wait {
             first: patience.program_first + patience.program_byte * bytes,
             pause: patience.program_pause,
             polls: patience.program_polls,
+            longest: patience.flash_longest,
         }
     }
 
@@ -194,6 +199,7 @@ impl Wait {
             first: patience.erase_first,
             pause: patience.erase_pause,
             polls: patience.erase_polls,
+            longest: patience.flash_longest,
         }
     }
 }

@@ -101,7 +101,7 @@ impl Locked<'_> {
         }
         self.session
             .write(layout.space, layout.command, layout.command(beat))?;
-        self.await_idle(cr, opcode)
+        self.await_idle(cr, Some(opcode))
     }
 
     /// Step 6: the most significant byte of a data register is the first from the flash.

@@ -29,7 +29,9 @@ pub enum IcmdError {
         limit: usize,
     },
     /// A command is under way although we hold the semaphore.
-    #[error("{device}: the command mailbox is busy although its semaphore was free")]
+    #[error(
+        "{device}: the firmware has not finished an earlier command: the mailbox is busy, its semaphore free"
+    )]
     Busy {
         /// The function.
         device: String,

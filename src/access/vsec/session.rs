@@ -1,7 +1,7 @@
 //! Accesses under the semaphore: selecting a space, moving dwords.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{ADDRESS, CONTROL, DATA, OUT_OF_RANGE, SEMAPHORE, Vsec};
 use crate::access::error::{AccessError, Operation};
@@ -234,6 +234,7 @@ impl Session<'_> {
             Operation::Write => 0,
         };
         let polls = self.vsec.patience.flag_polls;
+        let start = Instant::now();
         for poll in 1..=polls {
             let word = self.vsec.get(ADDRESS)?;
             if word & FLAG == done {
@@ -249,6 +250,7 @@ impl Session<'_> {
             space,
             address,
             polls,
+            waited: start.elapsed(),
         })
     }
 

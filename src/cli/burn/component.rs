@@ -33,7 +33,7 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
                 ),
             )
         },
-        Err(error) => job.broken_off(Method::Component, &error),
+        Err(error) => job.broken_off(Method::Component, error),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
 pub(super) fn plan(turn: &Turn<'_>) -> Result<String, Box<Outcome>> {
     let plan = component::plan(turn.device()?, turn.job.image, &options(turn));
     plan.map(|plan| plan.to_string())
-        .map_err(|error| Box::new(turn.job.broken_off(Method::Component, &error)))
+        .map_err(|error| Box::new(turn.job.broken_off(Method::Component, error)))
 }
 
 /// The outcome when the burn is refused before anything is sent.
@@ -49,7 +49,7 @@ pub(super) fn refused(turn: &Turn<'_>) -> Option<Box<Outcome>> {
     let device = turn.device().ok()?;
     let error = component::plan(device, turn.job.image, &options(turn)).err()?;
     let refused = matches!(error.fault, Fault::Refused(_));
-    refused.then(|| Box::new(turn.job.broken_off(Method::Component, &error)))
+    refused.then(|| Box::new(turn.job.broken_off(Method::Component, error)))
 }
 
 fn options<'l>(turn: &'l Turn<'_>) -> BurnOptions<'l> {

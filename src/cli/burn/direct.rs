@@ -22,7 +22,7 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
             method: Some(Method::Direct.word()),
             ..job.outcome(Ending::Burned, turn.reason.clone())
         },
-        Err(error) => job.broken_off(Method::Direct, &error),
+        Err(error) => job.broken_off(Method::Direct, error),
     }
 }
 
@@ -30,7 +30,7 @@ pub(super) fn burn(turn: &Turn<'_>, cancel: &Cancel, sink: &mut Sink<'_>) -> Out
 pub(super) fn plan(turn: &Turn<'_>) -> Result<String, Box<Outcome>> {
     let plan = direct::plan(turn.device()?, turn.job.image, &options(turn));
     plan.map(|plan| plan.to_string())
-        .map_err(|error| Box::new(turn.job.broken_off(Method::Direct, &error)))
+        .map_err(|error| Box::new(turn.job.broken_off(Method::Direct, error)))
 }
 
 /// The outcome when the burn is refused, whatever the flash holds. What was read of it may be wrong,
@@ -39,7 +39,7 @@ pub(super) fn refused(turn: &Turn<'_>) -> Option<Box<Outcome>> {
     let device = turn.device().ok()?;
     let error = direct::plan(device, turn.job.image, &options(turn)).err()?;
     let refused = matches!(&error.fault, Fault::Refused(refusal) if !refusal.rests_on_contents());
-    refused.then(|| Box::new(turn.job.broken_off(Method::Direct, &error)))
+    refused.then(|| Box::new(turn.job.broken_off(Method::Direct, error)))
 }
 
 fn options<'l>(turn: &'l Turn<'_>) -> BurnOptions<'l> {

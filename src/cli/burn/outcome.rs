@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use super::Job;
 use super::turn::Turn;
-use crate::card::{BootImage, Card, CardReport, UpdatePath, advice_for};
+use crate::card::{BootImage, Card, CardError, CardReport, UpdatePath, advice_for};
 use crate::flash::activation::what_activates;
 use crate::flash::{Activation, BrokenOff, BurnFault};
 use crate::plan::{Action, Decision, Method, Offer, Status};
@@ -19,6 +19,9 @@ pub(in super::super) fn settled(decision: &Decision, card: &Card, offers: &[Offe
         (Action::Refuse, _) => Ending::Refused,
         (Action::Skip | Action::Burn, _) => Ending::Skipped,
     };
+    // A card that could not be read was not written either.
+    let unread = card.report.error.as_ref();
+    let unread = unread.filter(|_| ending == Ending::Failed);
     let activation = (ending == Ending::AlreadyStaged).then(|| activation_of_staged(card));
     Outcome {
         from: card.report.firmware.stored,
@@ -26,6 +29,8 @@ pub(in super::super) fn settled(decision: &Decision, card: &Card, offers: &[Offe
             .offer
             .and_then(|index| offers.get(index)?.version()),
         activation,
+        code: unread.map(|error| error.code.to_owned()),
+        state: unread.map(|_| NOTHING_WRITTEN.to_owned()),
         ..Outcome::without_burn(
             ending,
             decision.reason.to_string(),
@@ -48,6 +53,9 @@ pub(super) fn activation_of_staged(card: &Card) -> Activation {
     };
     told().unwrap_or(Activation::Reboot)
 }
+
+/// The state of a card whose burn did not begin.
+const NOTHING_WRITTEN: &str = "nothing was written to the card";
 
 /// What is said instead of another way of burning where a card has none.
 const NO_OTHER_WAY: &str = "the card takes images in this way only: take another image of this board \
@@ -91,6 +99,14 @@ impl Job<'_> {
         )
     }
 
+    /// The outcome of a card that cannot be reached any more when its turn has come.
+    pub(super) fn out_of_reach(&self, error: &CardError) -> Outcome {
+        Outcome {
+            state: Some(NOTHING_WRITTEN.to_owned()),
+            ..self.failed(&error.message, error.advice.clone(), error.code)
+        }
+    }
+
     /// The outcome when the burn itself broke down.
     pub(in super::super) fn broken_down(&self) -> Outcome {
         self.failed(
@@ -123,14 +139,16 @@ impl Job<'_> {
     pub(super) fn broken_off<F: BurnFault, S: Debug + Display>(
         &self,
         method: Method,
-        error: &BrokenOff<F, S>,
+        error: BrokenOff<F, S>,
     ) -> Outcome {
-        let ending = Ending::broken_off(error);
+        let report = &self.card.report;
+        let error = error.knowing(report.recovery, report.firmware.stored);
+        let ending = Ending::broken_off(&error);
         Outcome {
             method: Some(method.word()),
             code: Some(error.reason().to_owned()),
             state: Some(error.state()),
-            advice: Some(advice_on(&self.card.report, &error.advice())),
+            advice: Some(advice_on(report, &error.advice())),
             ..self.outcome(ending, error.to_string())
         }
     }

@@ -42,8 +42,15 @@ impl<'a> Turn<'a> {
                 return Err(Box::new(failed));
             }
         };
-        let gone = || Box::new(job.failed("the card is gone", None, "gone"));
+        let gone = || {
+            let advice = "restart the machine (without power for a moment, if the card stays away), \
+                          then run the update again";
+            Box::new(job.failed("the card is gone", Some(advice.to_owned()), "gone"))
+        };
         let card = host.read_again(job.card).ok_or_else(gone)?;
+        if let Some(error) = card.report.error.as_ref().filter(|e| e.is_out_of_reach()) {
+            return Err(Box::new(job.out_of_reach(error)));
+        }
         let decision = plan(std::slice::from_ref(&card.report), job.offers, job.policy)
             .pop()
             .ok_or_else(gone)?;
@@ -66,8 +73,12 @@ impl<'a> Turn<'a> {
         let closed = || {
             let job = self.job;
             Box::new(match &self.card.report.error {
-                Some(error) => job.failed(&error.message, error.advice.clone(), error.code),
-                None => job.failed("there is no way into the card", None, "no_access"),
+                Some(error) => job.out_of_reach(error),
+                None => job.failed(
+                    "there is no way into the card",
+                    Some("query it, which says what stands against it".to_owned()),
+                    "no_access",
+                ),
             })
         };
         self.card.device.as_ref().ok_or_else(closed)

@@ -18,6 +18,13 @@ use crate::progress::Sink;
 use crate::report::backup::Restoring;
 use crate::report::{Ending, Outcome};
 
+/// What to do where the flash does not take the firmware of a backup and the card's firmware may.
+const BY_FIRMWARE: &str = "take the image of that version and burn it through the firmware: `cxfw \
+     update -d DEV --image FILE --allow-downgrade`";
+/// The same where the flash is the only way.
+const NO_OTHER_WAY: &str = "take a backup that was made of this card since, or an image of this \
+     board: `cxfw update -d DEV --image FILE --allow-downgrade`";
+
 /// How a backup goes back, verified against the card.
 pub(super) enum Planned {
     /// The copy of a flash.
@@ -89,12 +96,12 @@ impl Run<'_> {
         Ok(match self.way(card) {
             Method::Component => component::plan(device, &self.bytes, &by_firmware(card))
                 .map(|plan| Planned::Image(Box::new(plan)))
-                .map_err(|error| self.broken_off(card, &error)),
+                .map_err(|error| self.broken_off(card, error)),
             Method::Direct => {
                 let what = (self.bytes.as_slice(), self.other);
                 backup::plan_restore(device, what, &self.options(&card.lock))
                     .map(|plan| Planned::Flash(Box::new(plan)))
-                    .map_err(|error| self.broken_off(card, &error))
+                    .map_err(|error| self.broken_off(card, error))
             }
         }
         .map_err(Box::new))
@@ -110,12 +117,12 @@ impl Run<'_> {
         Ok(match self.way(card) {
             Method::Component => {
                 component::burn(device, &self.bytes, &by_firmware(card), cancel, sink)
-                    .map_err(|error| self.broken_off(card, &error))
+                    .map_err(|error| self.broken_off(card, error))
             }
             Method::Direct => {
                 let what = (self.bytes.as_slice(), self.other);
                 backup::restore(device, what, &self.options(&card.lock), cancel, sink)
-                    .map_err(|error| self.broken_off(card, &error))
+                    .map_err(|error| self.broken_off(card, error))
             }
         })
     }
@@ -130,18 +137,16 @@ impl Run<'_> {
     fn broken_off<F: BurnFault, S: Debug + Display>(
         &self,
         card: &OneCard,
-        error: &BrokenOff<F, S>,
+        error: BrokenOff<F, S>,
     ) -> Outcome {
         let way = self.way(card);
+        let report = &card.card.report;
+        let error = error.knowing(report.recovery, report.firmware.stored);
         let advice = match (error.reason(), way) {
             ("no_backup", _) if is_firmware(&self.args.file) => {
                 keep::update_instead(self.settings, card.name(), &self.args.file)
             }
-            ("secure_firmware", _) => {
-                "take the image of that version and burn it through the firmware: `cxfw update \
-                 --image FILE --allow-downgrade`"
-                    .to_owned()
-            }
+            ("secure_firmware", _) => BY_FIRMWARE.to_owned(),
             ("no_identity", _) => {
                 "the backup does not say who the card is either: burn an image of this board with \
                  the addresses of its label, `cxfw update -d DEV --method direct --image FILE --guid \
@@ -154,6 +159,11 @@ impl Run<'_> {
                     .to_owned()
             }
             ("psid_mismatch", Method::Component) => "take a backup of this board".to_owned(),
+            _ if error.advice().contains("--method component") => match report.update_path {
+                Some(UpdatePath::Component) => BY_FIRMWARE,
+                _ => NO_OTHER_WAY,
+            }
+            .to_owned(),
             _ => error.advice().replace("run the update", "run the restore"),
         };
         Outcome {
@@ -161,8 +171,8 @@ impl Run<'_> {
             code: Some(error.reason().to_owned()),
             state: Some(error.state()),
             advice: Some(advice_for(card.name(), &advice)),
-            from: card.card.report.firmware.stored,
-            ..super::outcome(Ending::broken_off(error), error.to_string(), None)
+            from: report.firmware.stored,
+            ..super::outcome(Ending::broken_off(&error), error.to_string(), None)
         }
     }
 }

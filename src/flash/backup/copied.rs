@@ -134,7 +134,7 @@ fn grain(at: u64) -> usize {
 fn failed(offset: u64, reason: &str) -> ReadError {
     ReadError::Failed {
         offset,
-        reason: reason.to_owned(),
+        reason: reason.into(),
     }
 }
 

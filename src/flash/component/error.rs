@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::access::{AccessError, RegisterError};
-use crate::flash::broken_off::{BrokenOff, BurnFault, SEMAPHORE, UNREACHABLE};
+use crate::access::{RegisterError, Trouble};
+use crate::flash::broken_off::{BrokenOff, BurnFault, HELD, SEMAPHORE, UNREACHABLE};
 use crate::flash::lock::LockError;
 use crate::registers::mcc::ControlState;
 use crate::registers::mcqs::Owner;
@@ -107,6 +107,15 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// What stands between cxfw and the card.
+    fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Register(error) => Trouble::of(error),
+            Self::Unreachable(error) | Self::Semaphore(error) => Trouble::of(&**error),
+            _ => None,
+        }
+    }
+
     /// The firmware answered, and said no: what was asked of it did not happen.
     #[must_use]
     pub fn is_refusal_by_firmware(&self) -> bool {
@@ -128,17 +137,14 @@ impl BurnFault for Fault {
     }
 
     fn is_gone(&self) -> bool {
-        match self {
-            Self::Register(error) => error.is_gone(),
-            Self::Unreachable(error) | Self::Semaphore(error) => error
-                .downcast_ref::<AccessError>()
-                .is_some_and(AccessError::is_gone),
-            _ => false,
-        }
+        self.trouble() == Some(Trouble::Gone)
     }
 
     fn reason(&self) -> &'static str {
         match self {
+            Self::Register(_) | Self::Unreachable(_) if self.trouble() == Some(Trouble::Held) => {
+                Trouble::Held.reason()
+            }
             Self::Refused(refusal) => refusal.reason(),
             Self::NoFirmwareControl { .. } => "no_firmware_control",
             Self::UnknownChip(_) => "unknown_chip",
@@ -159,6 +165,7 @@ impl BurnFault for Fault {
 
     fn advice(&self) -> String {
         match self {
+            Self::Register(_) | Self::Unreachable(_) if self.trouble() == Some(Trouble::Held) => HELD,
             Self::Refused(refusal) => refusal.advice(),
             Self::Firmware(error) => error.advice(),
             Self::Lock(error) => return error.advice(),

@@ -1,15 +1,16 @@
 //! What can go wrong in a direct burn.
 
 use crate::access::flash::FlashOperation;
-use crate::access::{AccessError, FlashError, GatewayError, RegisterError};
+use crate::access::{AccessError, FlashError, GatewayError, RegisterError, Trouble};
 use crate::bytes::ReadError;
-use crate::flash::broken_off::{BrokenOff, BurnFault, SEMAPHORE, UNREACHABLE};
+use crate::flash::broken_off::{BrokenOff, BurnFault, HANGS, HELD, SEMAPHORE, UNREACHABLE};
 use crate::flash::lock::LockError;
 use crate::image::ImageError;
 use crate::version::FwVersion;
 
 use super::plan::Step;
 use super::refusal::Refusal;
+use super::steady::Unsteady;
 
 /// A direct burn that did not end well.
 pub type BurnError = BrokenOff<Fault, Step>;
@@ -40,7 +41,13 @@ pub enum Fault {
     Flash(#[from] FlashError),
     /// The flash could not be read.
     #[error("the flash cannot be read: {0}")]
-    Read(#[from] ReadError),
+    Read(#[source] ReadError),
+    /// The flash does not read the same twice.
+    #[error("the flash reads differently each time, first at {address:#x}")]
+    Unsteady {
+        /// Flash address.
+        address: u64,
+    },
     /// What was written is not what is read.
     #[error(
         "after the {operation} at {address:#x} the flash reads {found:#04x} instead of {expected:#04x}"
@@ -72,6 +79,17 @@ pub enum Fault {
     Cancelled,
 }
 
+impl From<ReadError> for Fault {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Failed { offset, reason } if reason.is::<Unsteady>() => {
+                Self::Unsteady { address: offset }
+            }
+            error => Self::Read(error),
+        }
+    }
+}
+
 impl From<GatewayError> for Fault {
     fn from(error: GatewayError) -> Self {
         Self::Flash(error.into())
@@ -90,6 +108,17 @@ impl Fault {
             _ => false,
         }
     }
+
+    /// What stands between cxfw and the card.
+    fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Semaphore(error) | Self::Unreachable(error) => Trouble::of(error),
+            Self::Register(error) => Trouble::of(error),
+            Self::Flash(error) => Trouble::of(error),
+            Self::Read(error) => Trouble::of(error),
+            _ => None,
+        }
+    }
 }
 
 impl BurnFault for Fault {
@@ -102,18 +131,13 @@ impl BurnFault for Fault {
     }
 
     fn is_gone(&self) -> bool {
-        match self {
-            Self::Semaphore(error)
-            | Self::Unreachable(error)
-            | Self::Flash(FlashError::Gateway(GatewayError::Access(error))) => error.is_gone(),
-            Self::Register(error) | Self::Flash(FlashError::Register { source: error, .. }) => {
-                error.is_gone()
-            }
-            _ => false,
-        }
+        self.trouble() == Some(Trouble::Gone)
     }
 
     fn reason(&self) -> &'static str {
+        if let Some(trouble) = self.trouble() {
+            return trouble.reason();
+        }
         match self {
             Self::Refused(refusal) => refusal.reason(),
             Self::UnknownChip(_) => "unknown_chip",
@@ -123,6 +147,7 @@ impl BurnFault for Fault {
             Self::Register(_) => "register_failed",
             Self::Flash(error) => flash_reason(error),
             Self::Read(_) => "flash_unreadable",
+            Self::Unsteady { .. } => "flash_unsteady",
             Self::Mismatch { .. } => "flash_not_changed",
             Self::NotStored { .. } => "not_stored",
             Self::Lock(_) => "card_locked",
@@ -131,6 +156,13 @@ impl BurnFault for Fault {
     }
 
     fn advice(&self) -> String {
+        match self.trouble() {
+            Some(Trouble::Held) if !matches!(self, Self::Semaphore(_)) => return HELD.to_owned(),
+            Some(Trouble::GatewayHeld) => return GATEWAY_HELD.to_owned(),
+            Some(Trouble::FlashHangs) => return HANGS.to_owned(),
+            Some(Trouble::FirmwareBusy) => return format!("wait a minute; or {HANGS}"),
+            Some(Trouble::Held | Trouble::Gone) | None => {}
+        }
         match self {
             Self::Refused(refusal) => refusal.advice(),
             Self::UnknownChip(_) => "a newer cxfw may know it",
@@ -138,6 +170,7 @@ impl BurnFault for Fault {
             Self::Semaphore(_) => SEMAPHORE,
             Self::Flash(error) => flash_advice(error),
             Self::Unreachable(_) | Self::Register(_) | Self::Read(_) => UNREACHABLE,
+            Self::Unsteady { .. } => UNSTEADY,
             Self::Mismatch { .. } => {
                 "run the update again; if it fails at the same place, the flash is write protected \
                  or failing"
@@ -150,11 +183,16 @@ impl BurnFault for Fault {
     }
 }
 
+/// What to do about a gateway that somebody holds.
+const GATEWAY_HELD: &str = "let the other tool end (mlxup, mstflint); if none runs, a dead one left \
+     the flash locked: `cxfw query -d DEV --release-lock` watches it and frees it; then run the \
+     update again";
+/// What to do about a flash that reads differently each time.
+const UNSTEADY: &str = "run the update again; if it stays so, the flash part or the chip is failing: \
+     leave the card powered, and do not burn it";
+
 const fn flash_reason(error: &FlashError) -> &'static str {
     match error {
-        FlashError::Gateway(GatewayError::Locked { .. } | GatewayError::Busy { .. }) => {
-            "gateway_busy"
-        }
         FlashError::Gateway(GatewayError::FirmwareRuns { .. }) => "flash_in_use",
         FlashError::Gateway(GatewayError::Closed { .. } | GatewayError::NoWindow { .. }) => {
             "flash_closed"
@@ -167,14 +205,6 @@ const fn flash_reason(error: &FlashError) -> &'static str {
 
 const fn flash_advice(error: &FlashError) -> &'static str {
     match error {
-        FlashError::Gateway(GatewayError::Busy { .. }) => {
-            "restart the machine without power for a moment, so that flash and chip begin anew, then \
-             query the card"
-        }
-        FlashError::Gateway(GatewayError::Locked { .. }) => {
-            "let the other tool end (mlxup, mstflint); if none runs, a dead one left the flash \
-             locked: `cxfw query -d DEV --release-lock` watches it and frees it"
-        }
         FlashError::Gateway(GatewayError::FirmwareRuns { .. }) => {
             "update through the firmware (--method component)"
         }

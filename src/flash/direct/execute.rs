@@ -2,16 +2,18 @@
 
 use crate::access::flash::{FlashOperation, pages};
 use crate::access::{EraseUnit, FlashAccess};
+use crate::bytes::{ByteSource, ReadError};
 use crate::flash::cancel::Cancel;
 use crate::flash::ending::Boots;
-use crate::image;
 use crate::image::marker::{self, MARKER_SIZE};
+use crate::image::{self, ImageError};
 use crate::model::ImageFormat;
 use crate::progress::{Event, Phase, Sink};
 
 use super::boot::BootError;
 use super::error::{BurnError, Fault};
 use super::plan::{Action, Plan, Step};
+use super::steady::Steady;
 
 /// How often a wrong byte is read before it is believed.
 const READS: usize = 3;
@@ -207,7 +209,8 @@ impl Run<'_, '_, '_> {
         Ok(false)
     }
 
-    /// Fails unless the flash reads as expected. A wrong byte is read again before it is believed.
+    /// Fails unless the flash reads as expected. A wrong byte is read again before it is believed,
+    /// and not believed if another is wrong then.
     fn expect(
         &mut self,
         operation: FlashOperation,
@@ -215,14 +218,17 @@ impl Run<'_, '_, '_> {
         expected: &[u8],
     ) -> Result<(), Fault> {
         let mut wrong = None;
+        let mut steady = true;
         for read in 0..READS {
             let found = self.flash.read(address, expected.len() as u64)?;
             let differs = |(at, (found, expected)): (u64, (&u8, &u8))| {
                 (found != expected).then_some((at, *expected, *found))
             };
+            let before = wrong;
             wrong = (address..)
                 .zip(found.iter().zip(expected))
                 .find_map(differs);
+            steady &= read == 0 || wrong == before;
             if wrong.is_none() {
                 if read > 0 {
                     (self.sink)(Event::Note {
@@ -233,11 +239,15 @@ impl Run<'_, '_, '_> {
             }
         }
         wrong.map_or(Ok(()), |(address, expected, found)| {
-            Err(Fault::Mismatch {
-                operation,
-                address,
-                expected,
-                found,
+            Err(if steady {
+                Fault::Mismatch {
+                    operation,
+                    address,
+                    expected,
+                    found,
+                }
+            } else {
+                Fault::Unsteady { address }
             })
         })
     }
@@ -256,12 +266,16 @@ impl Run<'_, '_, '_> {
     /// What the flash boots now must be the new image.
     fn read_back(&self) -> Result<(), Fault> {
         let expected = self.plan.to;
-        match image::query_flash(&self.flash, self.format) {
+        match image::query_flash(&Steady::new(self.flash), self.format) {
             Ok(info) if info.version == Some(expected) && info.start == self.plan.start => Ok(()),
             Ok(_) => Err(Fault::NotStored {
                 expected,
                 found: None,
             }),
+            Err(ImageError::Read {
+                source: failed @ ReadError::Failed { .. },
+                ..
+            }) => Err(failed.into()),
             Err(error) => Err(Fault::NotStored {
                 expected,
                 found: Some(error),
@@ -290,7 +304,8 @@ impl Run<'_, '_, '_> {
         }
         let new = Boots::New(self.plan.to);
         let is_marked = || {
-            let pattern = self.flash.read(self.plan.start, MARKER_SIZE);
+            let flash = Steady::new(self.flash);
+            let pattern = flash.read(self.plan.start, MARKER_SIZE);
             pattern.map(|bytes| *bytes == *marker::of(self.format))
         };
         match (self.step, self.plan.kept) {

@@ -34,6 +34,7 @@ mod plan;
 mod prepare;
 mod refusal;
 mod restore;
+mod steady;
 mod toc;
 mod way;
 
@@ -64,6 +65,7 @@ use crate::registers::mfrl::TRIGGER_PCI_LINK;
 
 pub(super) use in_use::in_use;
 
+use steady::Steady;
 use way::Opened;
 
 /// How a burn is done. Needs the card's lock, so that none is done without.
@@ -95,8 +97,10 @@ impl<'a> BurnOptions<'a> {
 /// [`BurnError`]: the card could not be read, or image and card do not go together.
 pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
     on_flash(device, options, |card, flash, route| {
-        prepare((flash, route), card, image, &options.choices)
-            .map_err(|fault| unprepared(card, fault))
+        steadily((flash, route), |flash| {
+            prepare(flash, card, image, &options.choices)
+        })
+        .map_err(|fault| unprepared(card, fault))
     })
 }
 
@@ -143,8 +147,12 @@ pub fn plan_restore(
     options: &BurnOptions<'_>,
 ) -> Result<RestorePlan, BurnError> {
     on_flash(device, options, |card, flash, route| {
-        prepare_restore((flash, route), card, (backup, other), &options.choices)
-            .map_err(|fault| unprepared(card, fault))
+        let steady = Steady::new(flash);
+        let mut planned =
+            prepare_restore((&steady, route), card, (backup, other), &options.choices)
+                .map_err(|fault| unprepared(card, fault))?;
+        planned.plan.notes.extend(steady.note());
+        Ok(planned)
     })
 }
 
@@ -156,7 +164,8 @@ fn burn_planned(
 ) -> Result<Burned, BurnError> {
     let started = Instant::now();
     let plan = on_flash(device, options, |card, flash, route| {
-        let plan = prepare(card, (flash, route)).map_err(|fault| unprepared(card, fault))?;
+        let plan = steadily((flash, route), |flash| prepare(card, flash))
+            .map_err(|fault| unprepared(card, fault))?;
         let earlier = note_unbooted((device, card), options.lock, &plan)
             .map_err(|fault| unprepared(card, fault))?;
         let result = carry_out(device, (card, flash), &plan, cancel, sink);
@@ -175,6 +184,17 @@ fn burn_planned(
         activation: activation(device, plan.route),
         elapsed: started.elapsed(),
     })
+}
+
+/// Plans by what reads twice the same.
+fn steadily(
+    (flash, route): (&dyn FlashAccess, Route),
+    prepare: impl FnOnce((&dyn FlashAccess, Route)) -> Result<Plan, Fault>,
+) -> Result<Plan, Fault> {
+    let steady = Steady::new(flash);
+    let mut plan = prepare((&steady, route))?;
+    plan.notes.extend(steady.note());
+    Ok(plan)
 }
 
 /// Writes down, where firmware runs that takes images, that it will not know its flash. Whether

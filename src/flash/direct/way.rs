@@ -120,7 +120,7 @@ impl<'d> Opened<'d> {
         let session = flash.session().map_err(Fault::from)?;
         let outcome = job(&session, route);
         if let Err(error) = session.finish() {
-            log::warn!("the flash gateway could not be given back: {error}");
+            error.log_unreleased("flash gateway");
         }
         outcome
     }

@@ -34,6 +34,8 @@ pub enum Method {
 /// Why firmware does not do what an access register asks (device-access 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlvStatus {
+    /// Not now: something takes long.
+    Busy = 0x1,
     /// No operation or register TLV.
     UnknownTlv = 0x3,
     /// No such register.

@@ -67,35 +67,35 @@ error_codes! {
     /// The component is for something else.
     NotApplicable = 0x03, "component not applicable", "the image is for another board or chip: take the one with this card's PSID";
     /// The signing key is unknown.
-    UnknownKey = 0x04, "unknown key", "the image is signed with a key this card does not hold";
+    UnknownKey = 0x04, "unknown key", "the image is signed with a key this card does not hold: take the image its vendor offers for its PSID";
     /// The signature does not fit.
     AuthenticationFailed = 0x05, "authentication failed", "the signature of the image is not valid: fetch it again from the vendor";
     /// No signature.
-    Unsigned = 0x06, "component not signed", "this card takes signed images only";
+    Unsigned = 0x06, "component not signed", "this card takes signed images only: take the one its vendor offers for its PSID";
     /// The key is for something else.
-    KeyNotApplicable = 0x07, "key not applicable", "the image is signed with a key for other components";
+    KeyNotApplicable = 0x07, "key not applicable", "the image is signed with a key for other components: fetch it again from the vendor";
     /// Not an update image.
     BadFormat = 0x08, "bad image format", "the image is truncated or no update image: check it with `verify`";
     /// An update already waits for a reset.
     PendingReset = 0x09, "an update is already staged", "reset or reboot to activate it first, then update again";
     /// Firmware without security.
-    NotSecuredFirmware = 0x0a, "not a secured firmware", "this card needs an image with secure firmware";
+    NotSecuredFirmware = 0x0a, "not a secured firmware", "this card needs an image with secure firmware: take the one its vendor offers for its PSID";
     /// The card is not on the token's list.
-    BaseMacNotListed = 0x0b, "manufacturing base MAC not listed", "the token is bound to other cards";
+    BaseMacNotListed = 0x0b, "manufacturing base MAC not listed", "the token is bound to other cards: ask the vendor for one for this card";
     /// No debug token.
     NoDebugToken = 0x0c, "no debug token", "install a debug token first";
     /// Version mismatch.
     VersionMismatch = 0x0d, "version number mismatch", "";
     /// Time-stamp mismatch.
-    UserTimestampMismatch = 0x0e, "user timestamp mismatch", "the image is older than the time stamp stored on the card";
+    UserTimestampMismatch = 0x0e, "user timestamp mismatch", "the image is older than the time stamp stored on the card: take a newer image";
     /// The version is on the forbidden list.
-    ForbiddenVersion = 0x0f, "forbidden version", "the running firmware does not allow a downgrade to this version";
+    ForbiddenVersion = 0x0f, "forbidden version", "the running firmware does not allow a downgrade to this version: take a newer image";
     /// Flash could not be erased.
-    FlashEraseError = 0x10, "flash erase error", "the flash may be write protected or faulty; the running image is untouched";
+    FlashEraseError = 0x10, "flash erase error", "the running image is untouched; run the update again: if it fails the same way, the flash is write protected or failing";
     /// The firmware still copies.
-    ReburnRunningAndRetry = 0x11, "the firmware is finishing a copy", "wait a minute and update again";
+    ReburnRunningAndRetry = 0x11, "the firmware is finishing a copy", "wait a minute, then run the update again";
     /// Cable not supported.
-    LinkXTypeNotSupported = 0x12, "LinkX type not supported", "the rejected device index names the cable";
+    LinkXTypeNotSupported = 0x12, "LinkX type not supported", "";
     /// Host storage in use.
     HostStorageInUse = 0x13, "host storage in use", "";
     /// Cable transfer failed.

@@ -4,6 +4,7 @@
 use crate::registers::{Mfba, Mfbe, Mfmc, Mfpa};
 
 use super::super::cells::Cell;
+use super::super::faults::Part;
 use super::super::flash::{SECTOR, SUBSECTOR};
 use super::super::icmd::{Method, TlvStatus};
 use super::{Firmware, read_only, reply};
@@ -42,6 +43,7 @@ impl Firmware<'_> {
 
     pub(super) fn mfba(&self, method: Method, image: &mut [u8]) -> Result<(), TlvStatus> {
         self.flash_is_open()?;
+        self.flash_answers()?;
         reply(image, |mut request: Mfba| {
             one_flash(request.flash_select)?;
             let length = u32::try_from(request.data.len()).unwrap_or(u32::MAX);
@@ -64,6 +66,7 @@ impl Firmware<'_> {
         if method == Method::Read {
             return Err(TlvStatus::Method);
         }
+        self.flash_answers()?;
         reply(image, |request: Mfbe| {
             one_flash(request.flash_select)?;
             let size = if request.bulk_64kb_erase {
@@ -104,6 +107,15 @@ impl Firmware<'_> {
                 ..Mfmc::default()
             })
         })
+    }
+
+    /// Firmware that waits for its flash part answers so.
+    fn flash_answers(&self) -> Result<(), TlvStatus> {
+        if self.cycle.hangs(Part::Flash) {
+            Err(TlvStatus::Busy)
+        } else {
+            Ok(())
+        }
     }
 
     fn flash_is_writable(&self) -> Result<(), TlvStatus> {
