@@ -130,6 +130,14 @@ impl Bench {
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
 
+    /// Makes every config cycle take so many nanoseconds.
+    pub fn slow_down(&self, cycle: u32) {
+        let path = self.lab.path().join("lab.json");
+        let mut made: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        made["host"]["cards"][0]["cycle_delay_ns"] = cycle.into();
+        fs::write(&path, serde_json::to_vec(&made).unwrap()).unwrap();
+    }
+
     /// Runs a command on the card.
     pub fn run(&self, command: Command) -> Ran {
         finish(self.command(command, &["--no-progress"]))

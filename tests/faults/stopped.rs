@@ -16,8 +16,9 @@ struct Stopped {
     stderr: String,
 }
 
-/// Starts the command and sends `signal` when `phase` is half over.
+/// Starts the command on a slow bus and sends `signal` when `phase` has begun.
 fn stop(bench: &Bench, command: Command, phase: &str, signal: Signal) -> Stopped {
+    bench.slow_down(3_000);
     let mut child = bench
         .command(command, &["--progress", "json"])
         .stdout(Stdio::piped())
@@ -27,7 +28,9 @@ fn stop(bench: &Bench, command: Command, phase: &str, signal: Signal) -> Stopped
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     await_phase(&mut stderr, phase);
     kill_process(Pid::from_child(&child), signal).unwrap();
-    finish(child, stderr)
+    let stopped = finish(child, stderr);
+    bench.slow_down(0);
+    stopped
 }
 
 fn await_phase(stderr: &mut BufReader<ChildStderr>, phase: &str) {
@@ -36,8 +39,7 @@ fn await_phase(stderr: &mut BufReader<ChildStderr>, phase: &str) {
         let read = stderr.read_line(&mut line).unwrap();
         assert!(read > 0, "the command ended before its phase {phase}");
         let event: Value = serde_json::from_str(&line).unwrap();
-        let half_way = event["done"].as_u64() >= event["total"].as_u64().map(|total| total / 2);
-        if event["event"] == "progress" && event["phase"] == phase && half_way {
+        if event["event"] == "progress" && event["phase"] == phase {
             return;
         }
     }
