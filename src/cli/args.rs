@@ -251,7 +251,8 @@ pub struct SourceArgs {
 /// The addresses of one card, as its label tells them.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IdentityArgs {
-    /// Base GUID of a card whose flash has lost it, from the label; with --mac
+    /// Base GUID of a card whose flash has lost it, from the label; with --mac, and --method direct if
+    /// firmware runs
     #[arg(long, value_name = "GUID", requires = "mac")]
     guid: Option<Guid>,
 

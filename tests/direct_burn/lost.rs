@@ -7,7 +7,7 @@ use cxfw::flash::direct::{
 };
 use cxfw::identity::{Guid, Mac};
 use cxfw::image::{self, ImageInfo};
-use cxfw::lab::build::Slot;
+use cxfw::lab::build::{Addresses, Slot, flash_contents};
 
 use super::boards::{Board, CX4LX, CX5, FLASH};
 use super::nor::{Nor, Torn, first_pattern, lowest_good, patterns};
@@ -348,4 +348,62 @@ fn a_card_that_an_image_does_not_bring_back_asks_for_its_addresses() {
         .iter()
         .any(|note| note.contains("--guid and --mac write it anew"));
     assert!(told, "{:?}", planned.notes);
+}
+
+#[test]
+fn a_backup_of_another_card_is_not_put_over_what_lies_on_the_flash() {
+    for (board, area) in AREAS {
+        let mut spec = board.spec(30);
+        spec.device.addresses = Some(Addresses {
+            guid: Guid::new(0xe41d_2d03_00bb_0010).unwrap(),
+            mac: Mac::new(0xe41d_2dbb_0010).unwrap(),
+            count: 4,
+        });
+        let backup = flash_contents(&spec, FLASH, Slot::First)
+            .unwrap()
+            .to_bytes();
+        let contents = lost(board, 20, Left::Sections);
+        let flash = Nor::new(contents.clone());
+        let restored = |other| {
+            let what = (backup.as_slice(), other);
+            prepare_restore(
+                (&flash, Route::Gateway),
+                &board.facts(),
+                what,
+                &Choices::default(),
+            )
+        };
+        let refused = restored(OtherCard::Refuse).unwrap_err();
+        assert!(
+            matches!(refused, Fault::Refused(Refusal::OtherCard { .. })),
+            "{refused}"
+        );
+        assert!(carry_out(
+            board,
+            &flash,
+            &restored(OtherCard::Allow).unwrap().plan
+        ));
+        assert_whole(board, &flash, 30, "another card's firmware");
+        let sections = contents.len() - area..contents.len() - 0x1000;
+        assert!(flash.contents()[sections.clone()] == contents[sections]);
+    }
+}
+
+/// Its table may name more than cxfw could make anew.
+#[test]
+fn a_card_that_runs_with_one_broken_section_keeps_the_others() {
+    for (board, area) in AREAS {
+        let mut bytes = board.factory(20, Slot::First);
+        let layout = image::flash_layout(&bytes, board.model().format).unwrap();
+        let mfg_info = usize::try_from(layout.section(0xe0).unwrap().physical).unwrap();
+        bytes[mfg_info..mfg_info + 0x10].fill(0);
+        let flash = Nor::new(bytes.clone());
+        let planned = plan(board, &flash, &board.image(30), &label()).unwrap();
+        carry_out(board, &flash, &planned);
+        let end = bytes.len();
+        assert!(
+            flash.contents()[end - area..] == bytes[end - area..],
+            "{board:?}"
+        );
+    }
 }

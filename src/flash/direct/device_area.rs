@@ -11,7 +11,7 @@ use crate::pci::MELLANOX;
 
 use super::identity::RecoveryIdentity;
 use super::refusal::Refusal;
-use super::toc::{self, CrcMode, FS3_DEVICE_DATA, Record};
+use super::toc::{self, CrcMode, FS3_DEVICE_DATA, RECORD, Record};
 
 /// Section types (images-fs3 4).
 const DEV_INFO: u8 = 0xe1;
@@ -135,7 +135,7 @@ pub(super) fn table_of(
     let table = flash_size - DTOC;
     let mut area = builder.fill((places, dev_info), table, contents);
     area.runs
-        .retain(|(at, _)| *at == table && format != ImageFormat::Fs3);
+        .retain(|(at, _)| *at >= table && format != ImageFormat::Fs3);
     Some(area)
 }
 
@@ -166,7 +166,7 @@ pub(super) fn saved_table(
         entries: Vec::new(),
     };
     if let Some(at) = layout.dtoc {
-        area.runs.push((at, dump.read(at, DTOC)?.into_owned()));
+        area.runs.extend(table_runs(at, &dump.read(at, DTOC)?));
     }
     Ok(Some(area))
 }
@@ -181,11 +181,28 @@ pub(super) fn saved(dump: &[u8], layout: &Layout) -> Option<DeviceArea> {
         .min()?;
     let start = lowest - lowest % EraseUnit::SubSector.size();
     let bytes = dump.get(usize::try_from(start).ok()?..)?;
+    let table = layout.dtoc.and_then(|at| at.checked_sub(start));
+    let (sections, table) =
+        match table.and_then(|at| bytes.split_at_checked(usize::try_from(at).ok()?)) {
+            Some((sections, table)) => (sections, table_runs(start + sections.len() as u64, table)),
+            None => (bytes, Vec::new()),
+        };
     Some(DeviceArea {
         start,
-        runs: vec![(start, bytes.to_vec())],
+        runs: std::iter::once((start, sections.to_vec()))
+            .chain(table)
+            .collect(),
         entries: Vec::new(),
     })
+}
+
+/// How a device table is programmed: the header last, so that one that was cut off is none.
+fn table_runs(at: u64, table: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let (header, entries) = table.split_at(RECORD.min(table.len()));
+    vec![
+        (at + RECORD as u64, entries.to_vec()),
+        (at, header.to_vec()),
+    ]
 }
 
 /// What the sections hold.
@@ -299,7 +316,7 @@ impl Builder {
         }
         if !self.fs3 {
             let table = toc::dtoc(&self.entries);
-            self.runs.push((self.flash_size - DTOC, table));
+            self.runs.extend(table_runs(self.flash_size - DTOC, &table));
             self.entries.clear();
         }
         DeviceArea {

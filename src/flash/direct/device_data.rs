@@ -12,15 +12,16 @@ use super::device_area::{self, DeviceArea};
 use super::erase::Taken;
 use super::error::Fault;
 use super::facts::CardFacts;
-use super::found::{Found, Image, has_lost_device_data};
+use super::found::{Found, Image, has_lost_device_data, names_device_data};
 use super::identity::RecoveryIdentity;
+use super::leftover::Leftover;
 use super::overlay::Overlay;
+use super::owner::Owner;
 use super::refusal::Refusal;
 use super::toc::Record;
 use super::{fs2, fs3, place};
 
-/// Section types.
-const MFG_INFO: u8 = 0xe0;
+/// Section type of VPD.
 const VPD_R0: u8 = 0xe3;
 
 /// What stands in for device data that cannot be read from the card.
@@ -201,7 +202,6 @@ fn fit_fs3(
     lost: &Lost<'_>,
 ) -> Result<Fitted, Fault> {
     let owner = found.owner();
-    let names_it = |owner: &&Image| owner.layout.section(MFG_INFO).is_some();
     let fitted = match owner.filter(|owner| !has_lost_device_data(owner)) {
         Some(owner) => Fitted {
             area: None,
@@ -210,7 +210,7 @@ fn fit_fs3(
         },
         None => match (
             again(flash, card, image, found, (lost, None))?,
-            owner.filter(names_it),
+            owner.filter(|owner| names_device_data(Some(owner))),
         ) {
             (Some(fitted), _) => fitted,
             // named, but damaged: it is left as it is
@@ -254,8 +254,8 @@ fn fit_fs4(
         });
     }
     let vpd = readable_vpd(&overlay, &on_flash);
-    // a card that boots lives with its device data; it is left as it is until somebody asks
-    let lives = found.kept.is_some() && !card.recovery;
+    // a card that runs lives with its device data; it is left as it is until somebody asks
+    let lives = found.runs(card);
     if !(lives && matches!(lost, Lost::Unknown))
         && let Some(fitted) = again(flash, card, image, found, (lost, vpd))?
     {
@@ -292,7 +292,7 @@ fn again(
         taken: Vec::new(),
     };
     match (lost, &found.leftover) {
-        (Lost::Saved(dump, saved), _) if !has_lost_device_data(saved) => {
+        (Lost::Saved(dump, saved), left) if is_source(saved, left.as_ref()) => {
             let table = device_area::saved_table(flash, dump, &saved.layout)?;
             let whole = || device_area::saved(dump, &saved.layout).ok_or(Refusal::NoIdentity);
             let (area, notes) = match table {
@@ -309,6 +309,10 @@ fn again(
                 "as the backup says",
             )))
         }
+        // all of a table would be lost for one section of it
+        (Lost::Told(_), None) if found.runs(card) && names_device_data(found.firmware()) => {
+            Ok(None)
+        }
         (Lost::Told(told), left) if left.as_ref().is_none_or(|left| !left.is_of(told)) => {
             let area = rebuild(flash, card, image, lost, vpd)?;
             Ok(Some(taken(area, Vec::new(), STILL_HELD)))
@@ -320,6 +324,14 @@ fn again(
         ))),
         (_, None) => Ok(None),
     }
+}
+
+/// The image of a backup knows whose device data it names, and that is not another card than what
+/// lies on the flash is of.
+fn is_source(saved: &Image, left: Option<&Leftover>) -> bool {
+    let of = Owner::of(saved);
+    let same = |left: &Leftover| of.mac == Some(left.mac) && of.guid == Some(left.guid);
+    !has_lost_device_data(saved) && left.is_none_or(same)
 }
 
 fn rebuild(

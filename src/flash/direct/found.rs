@@ -15,6 +15,9 @@ use super::facts::CardFacts;
 use super::leftover::Leftover;
 use super::overlay::Overlay;
 
+/// Section type of what the factory wrote.
+const MFG_INFO: u8 = 0xe0;
+
 /// A good image.
 #[derive(Debug, Clone)]
 pub(super) struct Image {
@@ -69,7 +72,8 @@ impl Found {
             let slot_log2 =
                 slot_log2.or(found.kept.as_ref().and_then(|kept| kept.layout.slot_log2));
             found.remains = remains(flash, card, (slot_log2, found.kept.as_ref()))?;
-            if found.owner().is_none_or(has_lost_device_data) {
+            let unknown = found.owner().is_none_or(has_lost_device_data);
+            if unknown && !names_device_data(found.firmware()) {
                 found.leftover = Leftover::find(flash, card.model);
             }
         }
@@ -93,6 +97,11 @@ impl Found {
         }
     }
 
+    /// An image is there that the card runs.
+    pub(super) const fn runs(&self, card: &CardFacts) -> bool {
+        self.kept.is_some() && !card.recovery
+    }
+
     /// The image that must stay on the flash until the new one is complete: because it boots, or
     /// because the card's addresses are in it. From FS4 on these are elsewhere.
     pub(super) fn stays(&self) -> Option<&Image> {
@@ -107,6 +116,13 @@ impl Found {
 pub(super) fn has_lost_device_data(image: &Image) -> bool {
     let info = &image.info;
     info.format != ImageFormat::Fs2 && (info.uids.is_none() || info.original_uids.is_none())
+}
+
+/// There is a table that names device data, whatever became of that.
+pub(super) fn names_device_data(image: Option<&Image>) -> bool {
+    image.is_some_and(|image| {
+        image.layout.dtoc.is_some() || image.layout.section(MFG_INFO).is_some()
+    })
 }
 
 /// Where the chip's start pattern stands.
