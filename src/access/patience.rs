@@ -25,8 +25,7 @@ pub struct Patience {
     pub configuration_tries: u32,
     /// Pause between them.
     pub configuration_pause: Duration,
-    /// Reads of ICMD busy after the first tight ones: about 20 s, half of what other tools wait. The
-    /// slowest command erases 64 KiB of flash.
+    /// Reads of ICMD busy after the first tight ones (device-access 3.3: about 40 s).
     pub busy_polls: u32,
     /// Longest pause between them; the first is an eighth.
     pub busy_pause: Duration,
@@ -82,7 +81,7 @@ impl Patience {
         token_pause: Duration::from_millis(49),
         configuration_tries: 100,
         configuration_pause: Duration::from_millis(10),
-        busy_polls: 2560,
+        busy_polls: 5120,
         busy_pause: Duration::from_millis(8),
         busy_register_tries: 10,
         busy_register_pause: Duration::from_millis(20),
