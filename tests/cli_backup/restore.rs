@@ -108,3 +108,24 @@ fn a_restore_asks_first_and_a_dry_run_writes_nothing() {
     assert!(bench.flash() == flash);
     assert!(bench.automatic().is_empty());
 }
+
+#[test]
+fn a_backup_laid_out_in_other_slots_is_refused_with_a_way_that_the_card_has() {
+    for (name, way) in [
+        ("cx3-10g", "take a backup that was made of this card since"),
+        ("cx4lx", "burn it through the firmware"),
+    ] {
+        let earlier = Bench::with(name, |card| card.flash.slot_log2 = Some(20));
+        let bench = Bench::new(name);
+        let file = bench.file("earlier.bin");
+        fs::write(&file, earlier.flash()).unwrap();
+        let ran = bench.run("restore", &[&file, "--yes"]);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert!(ran.stderr.contains("slots"), "{ran:?}");
+        assert!(ran.advice().contains(way), "{ran:?}");
+        let command = format!("`cxfw update -d {} --image FILE", bench.device);
+        assert!(ran.advice().contains(&command), "{ran:?}");
+        assert!(!ran.stderr.contains("--method component"), "{ran:?}");
+        bench.lab.assert_well_behaved();
+    }
+}
