@@ -223,17 +223,23 @@ fn mfa2_extract(package: &mfa2::Package, wanted: &Value) -> Result<Vec<u8>, Faul
     }
 }
 
+/// The folder of packages as they were published, and what is in each; `None` where there are none.
+fn published() -> Option<(PathBuf, Value)> {
+    let root = vectors()?.join("real");
+    let expected = root.join("expected.json");
+    if expected.is_file() {
+        return Some((root, json_file(&expected)));
+    }
+    println!("skipped: no published packages");
+    None
+}
+
 #[test]
 fn published_mfa2_packages_are_read_as_expected() {
-    let Some(root) = vectors().map(|root| root.join("real")) else {
+    let Some((root, packages)) = published() else {
         return;
     };
-    let expected_json = root.join("expected.json");
-    if !expected_json.is_file() {
-        println!("skipped: no published packages");
-        return;
-    }
-    for (name, expected) in json_file(&expected_json).as_object().unwrap() {
+    for (name, expected) in packages.as_object().unwrap() {
         let package = Content::open(&root.join(name)).and_then(mfa2::Package::parse);
         let package = package.unwrap_or_else(|fault| panic!("{name}: {fault}"));
         assert_eq!(package.header().block_plain, expected["unpacked"], "{name}");
@@ -257,15 +263,10 @@ fn published_mfa2_packages_are_read_as_expected() {
 
 #[test]
 fn the_versions_of_published_mfa2_packages_come_from_their_images() {
-    let Some(root) = vectors().map(|root| root.join("real")) else {
+    let Some((root, packages)) = published() else {
         return;
     };
-    let expected_json = root.join("expected.json");
-    if !expected_json.is_file() {
-        println!("skipped: no published packages");
-        return;
-    }
-    for (name, expected) in json_file(&expected_json).as_object().unwrap() {
+    for (name, expected) in packages.as_object().unwrap() {
         let mut bundle = Bundle::open(&root.join(name)).unwrap();
         for entry in bundle.entries() {
             assert_eq!(entry.firmware(), None, "a hint is no version: {entry:?}");

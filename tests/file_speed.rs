@@ -9,6 +9,8 @@
     reason = "a test that cannot make its files or run the program has failed"
 )]
 
+mod pace;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,28 +20,12 @@ use std::time::{Duration, Instant};
 use cxfw::identity::Psid;
 use cxfw::lab::build::{ImageSpec, build_image};
 use cxfw::model;
+use pace::{allowed, shortest};
 use serde_json::Value;
 
-/// A job is run this often; the shortest time counts, since the machine may be busy.
+/// A job is run this often.
 const RUNS: usize = 7;
 const MIB: u64 = 1 << 20;
-
-const fn allowed(release: Duration) -> Duration {
-    if cfg!(debug_assertions) {
-        release.saturating_mul(20)
-    } else {
-        release
-    }
-}
-
-fn shortest(mut job: impl FnMut()) -> Duration {
-    let times = (0..RUNS).map(|_| {
-        let start = Instant::now();
-        job();
-        start.elapsed()
-    });
-    times.min().unwrap()
-}
 
 fn cxfw(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cxfw"));
@@ -103,7 +89,7 @@ fn published() -> Vec<(String, Vec<String>)> {
 #[test]
 fn a_published_package_is_listed_in_ten_milliseconds_and_sixteen_mebibytes() {
     for (path, psids) in published() {
-        let took = shortest(|| {
+        let took = shortest(RUNS, || {
             let output = cxfw(&["list", &path]).output().unwrap();
             assert!(output.status.success(), "{output:?}");
             let text = String::from_utf8(output.stdout).unwrap();
@@ -127,7 +113,7 @@ fn a_published_package_is_listed_in_ten_milliseconds_and_sixteen_mebibytes() {
 fn the_last_image_of_a_published_package_takes_little_more_than_the_dictionary() {
     for (path, psids) in published() {
         let psid = psids.last().unwrap();
-        let took = shortest(|| {
+        let took = shortest(RUNS, || {
             let command = ["extract", &path, "--psid", psid, "--output", "-"];
             let output = cxfw(&command).output().unwrap();
             assert!(output.status.success(), "{output:?}");

@@ -5,38 +5,21 @@
 //! times as long, so that a job that became slow by an order is seen there too.
 
 mod cli_common;
+mod pace;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cli_common::TestLab;
 use cxfw::lab::host::HostSpec;
+use pace::{allowed, shortest};
 
-/// Runs a job this often; the shortest time counts, since the machine may be busy.
+/// Runs a job this often.
 const RUNS: usize = 3;
-
-const fn allowed(release: Duration) -> Duration {
-    if cfg!(debug_assertions) {
-        release.saturating_mul(20)
-    } else {
-        release
-    }
-}
-
-fn shortest(mut job: impl FnMut()) -> Duration {
-    (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            job();
-            start.elapsed()
-        })
-        .min()
-        .unwrap_or(Duration::MAX)
-}
 
 #[test]
 fn the_default_host_is_queried_in_a_fifth_of_a_second() {
     let lab = TestLab::new();
-    let took = shortest(|| {
+    let took = shortest(RUNS, || {
         let ran = lab.run(&["query"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
     });
@@ -53,7 +36,7 @@ fn an_image_of_4_mib_is_burned_in_two_seconds() {
     // What stands before and behind the code fills the image up to 4 MiB.
     host.offers[0].firmware.code_size = (4 << 20) - (200 << 10);
     let lab = TestLab::of(&host);
-    let took = shortest(|| {
+    let took = shortest(RUNS, || {
         let ran = lab.run(&["update", "--yes", "--reinstall"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stdout.contains("1 burned"), "{ran:?}");

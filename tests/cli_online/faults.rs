@@ -227,16 +227,7 @@ fn fails_at_the_file(site: &Site, server: &Server, code: &str, about: &str) {
 fn a_file_that_is_cut_at_any_tenth_is_completed_and_burned() {
     let site = Site::new();
     for tenth in 0..10 {
-        let requests = AtomicUsize::new(0);
-        let server = site.server(move |request, bytes| {
-            let first = requests.fetch_add(1, Ordering::SeqCst) == 0;
-            let fault = if first {
-                Fault::CutAt(bytes.len() * tenth / 10)
-            } else {
-                Fault::None
-            };
-            file(request, bytes).fault(fault)
-        });
+        let server = site.server_with_a_fault(move |size| Fault::CutAt(size * tenth / 10));
         let ran = site.online(&server, &["update", "--dry-run", "-d", "0000:03:00.0"]);
         assert_eq!(ran.code, Some(0), "{tenth}: {ran:?}");
         let resumed = server.requests()[2].header("range").is_some();
@@ -270,16 +261,7 @@ fn an_error_that_passes_is_tried_again() {
 #[test]
 fn a_file_that_stalls_is_completed_and_burned() {
     let site = Site::new();
-    let requests = AtomicUsize::new(0);
-    let server = site.server(move |request, bytes| {
-        let first = requests.fetch_add(1, Ordering::SeqCst) == 0;
-        let fault = if first {
-            Fault::StallAt(bytes.len() / 2)
-        } else {
-            Fault::None
-        };
-        file(request, bytes).fault(fault)
-    });
+    let server = site.server_with_a_fault(|size| Fault::StallAt(size / 2));
     let ran = site.online(&server, &CARD);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("1 burned"), "{ran:?}");

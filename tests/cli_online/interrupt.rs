@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,16 +70,7 @@ fn progress_tells_how_far_a_download_is() {
 fn a_download_that_is_interrupted_leaves_no_file_and_is_continued_by_the_next_run() {
     let site = Site::new();
     std::fs::write(site.lab.beside("config.toml"), "[timeouts]\nstall = 60\n").unwrap();
-    let requests = AtomicUsize::new(0);
-    let server = site.server(move |request, bytes| {
-        let first = requests.fetch_add(1, Ordering::SeqCst) == 0;
-        let fault = if first {
-            Fault::StallAt(bytes.len() / 2)
-        } else {
-            Fault::None
-        };
-        file(request, bytes).fault(fault)
-    });
+    let server = site.server_with_a_fault(|size| Fault::StallAt(size / 2));
     let mut words = site.words(&WORDS);
     words.extend([
         "--online".to_owned(),

@@ -17,11 +17,12 @@ mod server;
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cli_common::{Ran, TestLab, card, schema};
 use serde_json::{Value, json};
 use server::certificate::{Authority, Kind};
-use server::{Reply, Request, Server};
+use server::{Fault, Reply, Request, Server};
 
 /// Board that is out of date in the lab.
 const BOARD: &str = "MT_2420110034";
@@ -60,6 +61,21 @@ impl Site {
                 Reply::new(200, answer(request).to_string())
             } else {
                 file(request, &bundle)
+            }
+        })
+    }
+
+    /// The same, but the first answer with the file, of so many bytes, has a fault.
+    fn server_with_a_fault(
+        &self,
+        fault: impl Fn(usize) -> Fault + Send + Sync + 'static,
+    ) -> Server {
+        let requests = AtomicUsize::new(0);
+        self.server(move |request, bytes| {
+            let reply = file(request, bytes);
+            match requests.fetch_add(1, Ordering::SeqCst) {
+                0 => reply.fault(fault(bytes.len())),
+                _ => reply,
             }
         })
     }

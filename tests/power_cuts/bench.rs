@@ -1,7 +1,8 @@
 //! A lab of one card with small images, which is put back into its first state before every run.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cxfw::card::{self, Card};
 use cxfw::image;
@@ -84,6 +85,9 @@ pub struct Kept {
     device_data: Vec<(u64, Vec<u8>)>,
 }
 
+/// What was burned, by whether it is a backup and by its number.
+type Files = HashMap<(bool, u16), Arc<[u8]>>;
+
 /// One card and what it was like at first.
 pub struct Bench {
     lab: Lab,
@@ -94,6 +98,8 @@ pub struct Bench {
     kept: Kept,
     slots: Slots,
     dir: TempDir,
+    /// What was burned so far.
+    files: Mutex<Files>,
 }
 
 impl Bench {
@@ -117,6 +123,7 @@ impl Bench {
             card,
             lab,
             dir,
+            files: Mutex::default(),
         };
         bench.kept = Kept::of(&running, bench.device_data());
         bench
@@ -219,11 +226,19 @@ impl Bench {
         build_image(&image_spec(&self.card, self.version(number))).unwrap()
     }
 
-    /// What `path` burns to have the `number`-th image run.
-    pub fn file(&self, path: BurnPath, number: u16) -> Vec<u8> {
-        if path != BurnPath::Restore {
-            return self.image(number);
-        }
+    /// What `path` burns to have the `number`-th image run. Made once.
+    pub fn file(&self, path: BurnPath, number: u16) -> Arc<[u8]> {
+        let key = (path == BurnPath::Restore, number);
+        let mut files = self.files.lock().unwrap();
+        let file = files.entry(key).or_insert_with(|| match path {
+            BurnPath::Restore => self.backup(number).into(),
+            _ => self.image(number).into(),
+        });
+        Arc::clone(file)
+    }
+
+    /// A backup of the card as it would be with the `number`-th image.
+    fn backup(&self, number: u16) -> Vec<u8> {
         let mut spec = self.card.image_spec().unwrap();
         spec.version = self.version(number);
         let backup = flash_contents(&spec, FLASH.into(), Slot::First).unwrap();
