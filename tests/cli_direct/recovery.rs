@@ -52,9 +52,9 @@ fn a_blank_card_gets_the_addresses_of_its_label() {
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert_eq!(lab.flash_operations(CX5), 0);
     insta::assert_snapshot!(ran.stderr, @r"
-    error: 0000:81:00.0: the flash holds no readable GUIDs and MACs of this card (stopped at checking the image (last done: taking the flash); the card has no firmware to boot and stays in recovery)
+    error: 0000:81:00.0: the flash no longer says whole which card this is: its GUIDs and MACs (DEV_INFO, MFG_INFO) are lost or damaged, and it does not start without them (stopped at checking the image (last done: taking the flash); the card has no firmware to boot and stays in recovery)
 
-    advice: give them with --guid and --mac; they are printed on the board's label
+    advice: give them with --guid and --mac (they are printed on the board's label), or put back a backup of this card with `cxfw restore -d 0000:81:00.0 BACKUP`
     ");
 
     let label = ["--guid", "506b4b03002fe7a8", "--mac", "506b4b2fe7a8"];

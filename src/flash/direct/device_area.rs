@@ -1,15 +1,18 @@
 //! The device data of a card in recovery that has lost it: made anew from what its owner says
-//! (images-fs4 6.2, images-fs3 6 and 8). All else in the area is left erased; firmware fills it.
+//! (images-fs4 6.2, images-fs3 6 and 8). What of it is still good stays as it is: the factory's
+//! addresses above all, which no label tells apart from those in use. All else in the area is left
+//! erased; firmware fills it.
 
 use crate::access::EraseUnit;
-use crate::bytes::{ByteSource, ReadError};
+use crate::bytes::{ByteSource, ReadError, bits};
 use crate::identity::Psid;
 use crate::image::crc::image_crc;
-use crate::image::{CrcPlace, Extent, Layout};
+use crate::image::{CrcPlace, Extent, Layout, Section};
 use crate::model::{ImageFormat, Model};
 use crate::pci::MELLANOX;
 
 use super::identity::RecoveryIdentity;
+use super::leftover;
 use super::refusal::Refusal;
 use super::toc::{self, CrcMode, FS3_DEVICE_DATA, RECORD, Record};
 
@@ -101,13 +104,77 @@ impl Places {
     }
 }
 
-/// Makes the device data of a card with a flash of `flash_size` bytes. `vpd` is what could still
-/// be read of it.
+/// Sections that are still good, of a card whose other device data is not.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    dev_info: Option<Vec<u8>>,
+    mfg_info: Option<Vec<u8>>,
+    vpd: Option<Vec<u8>>,
+}
+
+impl Standing {
+    /// Those of the sections in `layout` whose checksums are right.
+    pub(super) fn read(flash: &dyn ByteSource, layout: &Layout) -> Self {
+        let good = |kind: u8| {
+            let named = layout.sections.iter();
+            let named = named.filter(move |s| s.device_data && s.kind == u32::from(kind));
+            named.filter_map(|section| checked(flash, section))
+        };
+        let sized = |kind, size: u64| good(kind).find(|bytes| bytes.len() as u64 == size);
+        let signed = |bytes: &Vec<u8>| bytes.starts_with(DEV_INFO_SIGNATURE);
+        Self {
+            dev_info: sized(DEV_INFO, leftover::DEV_INFO_SIZE).filter(signed),
+            mfg_info: sized(MFG_INFO, leftover::MFG_INFO_SIZE),
+            vpd: good(VPD_R0).find(|bytes| bytes.len() as u64 <= leftover::VPD_LIMIT),
+        }
+    }
+
+    /// The 64 bytes of addresses that say who the card is, if they are none others than those given,
+    /// or in use.
+    fn uids(&self, model: &Model, told: &RecoveryIdentity) -> Option<&[u8]> {
+        let is_told = |bytes: &&Vec<u8>| {
+            leftover::addresses(bytes, model) == Some((told.guid, told.mac))
+        };
+        let of_factory = self.mfg_info.as_ref().filter(is_told);
+        let bytes = self.dev_info.as_ref().or(of_factory)?;
+        bytes.get(leftover::UIDS)
+    }
+
+    /// What the owner should know of addresses that were given.
+    pub(super) fn notes(&self, model: &Model, told: &RecoveryIdentity) -> Vec<String> {
+        let factory = self.mfg_info.as_ref();
+        let factory = factory.and_then(|bytes| leftover::addresses(bytes, model));
+        match factory.filter(|&factory| factory != (told.guid, told.mac)) {
+            Some((guid, mac)) => vec![format!(
+                "the addresses given are not the factory's (GUID {guid}, MAC {mac}), which the \
+                 flash still holds and keeps"
+            )],
+            None => Vec::new(),
+        }
+    }
+}
+
+/// A section whose checksum is right.
+fn checked(flash: &dyn ByteSource, section: &Section) -> Option<Vec<u8>> {
+    let bytes = flash.read(section.physical, section.size).ok()?;
+    let good = match section.crc {
+        CrcPlace::Entry { stored } => stored == image_crc(&bytes),
+        CrcPlace::LastDword => {
+            let (covered, last) = bytes.split_last_chunk::<4>()?;
+            bits(u32::from_be_bytes(*last), 15, 0) == u32::from(image_crc(covered))
+        }
+        CrcPlace::None => false,
+    };
+    good.then(|| bytes.into_owned())
+}
+
+/// Makes the device data of a card with a flash of `flash_size` bytes. `standing` is what could
+/// still be read of it.
 pub(super) fn rebuild(
     model: &Model,
     identity: &RecoveryIdentity,
     psid: &Psid,
-    (flash_size, vpd): (u64, Option<Vec<u8>>),
+    (flash_size, standing): (u64, &Standing),
 ) -> Result<DeviceArea, Refusal> {
     identity.check()?;
     let places = Places::of(model.format, flash_size);
@@ -117,7 +184,7 @@ pub(super) fn rebuild(
             size: places.nv_log,
             room: flash_size,
         })?;
-    let contents = Contents::of(model, identity, psid, vpd);
+    let contents = Contents::of(model, identity, psid, standing);
     let builder = Builder::new(model.format, flash_size);
     Ok(builder.fill((&places, places.dev_info), start, &contents))
 }
@@ -214,8 +281,9 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    fn of(model: &Model, identity: &RecoveryIdentity, psid: &Psid, vpd: Option<Vec<u8>>) -> Self {
-        let uids = uids(model, identity);
+    fn of(model: &Model, identity: &RecoveryIdentity, psid: &Psid, standing: &Standing) -> Self {
+        let own = standing.uids(model, identity).map(<[u8]>::to_vec);
+        let uids = own.unwrap_or_else(|| uids(model, identity));
         let base = u32::from(model.has_base_addresses());
         let mut mfg_info = vec![0; 0x140];
         put(&mut mfg_info, 0x00, &padded(psid.as_str(), 16));
@@ -231,10 +299,11 @@ impl Contents {
             let crc = image_crc(&dev_info[..0x1fc]);
             put(&mut dev_info, 0x1fc, &u32::from(crc).to_be_bytes());
         }
+        let kept = |section: &Option<Vec<u8>>, made| section.clone().unwrap_or(made);
         Self {
-            dev_info,
-            mfg_info,
-            vpd: vpd.unwrap_or_default(),
+            dev_info: kept(&standing.dev_info, dev_info),
+            mfg_info: kept(&standing.mfg_info, mfg_info),
+            vpd: kept(&standing.vpd, Vec::new()),
         }
     }
 }

@@ -2,13 +2,11 @@
 //! (burn 8.12). Each format keeps it elsewhere; this fits the new image to it.
 
 use crate::access::FlashAccess;
-use crate::bytes::ByteSource;
 use crate::identity::Psid;
-use crate::image::crc::image_crc;
-use crate::image::{self, CrcPlace, ImageInfo, Layout, Uids, Whole};
+use crate::image::{self, ImageInfo, Layout, Uids, Whole};
 use crate::model::ImageFormat;
 
-use super::device_area::{self, DeviceArea};
+use super::device_area::{self, DeviceArea, Standing};
 use super::erase::Taken;
 use super::error::Fault;
 use super::facts::CardFacts;
@@ -20,9 +18,6 @@ use super::owner::Owner;
 use super::refusal::Refusal;
 use super::toc::Record;
 use super::{fs2, fs3, place};
-
-/// Section type of VPD.
-const VPD_R0: u8 = 0xe3;
 
 /// What stands in for device data that cannot be read from the card.
 pub(super) enum Lost<'a> {
@@ -74,8 +69,12 @@ const TABLE_TAKEN: &str =
     "the card's device data stands as in the backup; only its table is lost, and is made anew";
 
 /// What is said where a card runs without device data.
-const LEFT_ALONE: &str = "the card's device data stays as it is; a backup brings it back (`cxfw restore`), or --guid \
-     and --mac write it anew";
+const LEFT_ALONE: &str = "the card's device data stays as it is, and the card may not start with it after a restart; a \
+     backup brings it back (`cxfw restore`), or --guid and --mac write it anew";
+/// The same where its table stands, of which a card that runs loses nothing.
+const LEFT_DAMAGED: &str = "the card's device data is damaged and stays as it is, and the card may not start with it \
+     after a restart; a backup brings it back (`cxfw restore`), or, once the card is in recovery, \
+     --guid and --mac of its label write it anew";
 
 /// Who says who the card is, if it is not its owner or a backup.
 pub(super) const STILL_HELD: &str = "which its flash still holds";
@@ -208,15 +207,22 @@ fn fit_fs3(
             notes: [named_elsewhere(owner, found), lost.unused()].concat(),
             ..Fitted::of(fs3::device_entries(flash, owner)?)
         },
-        None => match (
-            again(flash, card, image, found, (lost, None))?,
-            owner.filter(|owner| names_device_data(Some(owner))),
-        ) {
-            (Some(fitted), _) => fitted,
-            // named, but damaged: it is left as it is
-            (None, Some(owner)) => Fitted::of(fs3::device_entries(flash, owner)?),
-            (None, None) => return Err(Refusal::NoIdentity.into()),
-        },
+        None => {
+            let standing = owner.map(|owner| Standing::read(flash, &owner.layout));
+            let standing = standing.unwrap_or_default();
+            match (
+                again(flash, card, image, found, (lost, &standing))?,
+                owner.filter(|owner| names_device_data(Some(owner)) && found.runs(card)),
+            ) {
+                (Some(fitted), _) => fitted,
+                // named, but damaged, and the card lives with it
+                (None, Some(owner)) => Fitted {
+                    notes: vec![LEFT_DAMAGED.to_owned()],
+                    ..Fitted::of(fs3::device_entries(flash, owner)?)
+                },
+                (None, None) => return Err(Refusal::NoIdentity.into()),
+            }
+        }
     };
     let mut notes = fs3::take_entries(image, &fitted.entries)?;
     notes.extend(fitted.notes);
@@ -253,11 +259,11 @@ fn fit_fs4(
             ..Fitted::default()
         });
     }
-    let vpd = readable_vpd(&overlay, &on_flash);
+    let standing = Standing::read(&overlay, &on_flash);
     // a card that runs lives with its device data; it is left as it is until somebody asks
     let lives = found.runs(card);
     if !(lives && matches!(lost, Lost::Unknown))
-        && let Some(fitted) = again(flash, card, image, found, (lost, vpd))?
+        && let Some(fitted) = again(flash, card, image, found, (lost, &standing))?
     {
         return Ok(Fitted { psid, ..fitted });
     }
@@ -265,7 +271,12 @@ fn fit_fs4(
         return Err(Refusal::NoIdentity.into());
     }
     let mut notes = info.warnings;
-    notes.push(LEFT_ALONE.to_owned());
+    let left = if on_flash.dtoc.is_some() {
+        LEFT_DAMAGED
+    } else {
+        LEFT_ALONE
+    };
+    notes.push(left.to_owned());
     Ok(Fitted {
         psid,
         notes,
@@ -281,7 +292,7 @@ fn again(
     card: &CardFacts,
     image: &Whole,
     found: &Found,
-    (lost, vpd): (&Lost<'_>, Option<Vec<u8>>),
+    (lost, standing): (&Lost<'_>, &Standing),
 ) -> Result<Option<Fitted>, Fault> {
     let taken = |area: DeviceArea, notes: Vec<String>, source| Fitted {
         entries: area.entries.clone(),
@@ -314,8 +325,9 @@ fn again(
             Ok(None)
         }
         (Lost::Told(told), left) if left.as_ref().is_none_or(|left| !left.is_of(told)) => {
-            let area = rebuild(flash, card, image, lost, vpd)?;
-            Ok(Some(taken(area, Vec::new(), STILL_HELD)))
+            let area = rebuild(flash, card, image, lost, standing)?;
+            let notes = standing.notes(card.model, told);
+            Ok(Some(taken(area, notes, STILL_HELD)))
         }
         (_, Some(left)) => Ok(Some(taken(
             left.area.clone(),
@@ -339,7 +351,7 @@ fn rebuild(
     card: &CardFacts,
     image: &Whole,
     lost: &Lost<'_>,
-    vpd: Option<Vec<u8>>,
+    standing: &Standing,
 ) -> Result<DeviceArea, Fault> {
     let identity = lost.told()?;
     let psid = image.info.psid.as_ref().ok_or(Refusal::NoIdentity)?;
@@ -347,18 +359,8 @@ fn rebuild(
         card.model,
         &identity,
         psid,
-        (flash.size(), vpd),
+        (flash.size(), standing),
     )?)
-}
-
-/// VPD that is still good, of a card whose other device data is not.
-fn readable_vpd(flash: &dyn ByteSource, layout: &Layout) -> Option<Vec<u8>> {
-    let section = layout.section(VPD_R0)?;
-    let bytes = flash.read(section.physical, section.size).ok()?;
-    match section.crc {
-        CrcPlace::Entry { stored } if stored == image_crc(&bytes) => Some(bytes.into_owned()),
-        _ => None,
-    }
 }
 
 /// Checks that the card is the same after the burn: addresses, VSD, and every place device data

@@ -15,16 +15,16 @@ use super::device_area::{self, Contents, DEV_INFO_SIGNATURE, DeviceArea, Places}
 use super::identity::RecoveryIdentity;
 
 /// Bytes of the sections.
-const DEV_INFO_SIZE: u64 = 0x200;
-const MFG_INFO_SIZE: u64 = 0x140;
+pub(super) const DEV_INFO_SIZE: u64 = 0x200;
+pub(super) const MFG_INFO_SIZE: u64 = 0x140;
 /// The addresses in both.
-const UIDS: std::ops::Range<usize> = 0x20..0x60;
+pub(super) const UIDS: std::ops::Range<usize> = 0x20..0x60;
 /// Entries of them: the base MAC's on chips with base addresses, else that of port 1.
 const BASE_MAC: usize = 1;
 const PORT_MAC: usize = 2;
 
 /// Most bytes of VPD: up to the end of MFG_INFO's sector.
-const VPD_LIMIT: u64 = 0x1000 - device_area::VPD_AFTER_MFG;
+pub(super) const VPD_LIMIT: u64 = 0x1000 - device_area::VPD_AFTER_MFG;
 /// Tags of VPD: identifier, end, and what large tags have in common (PCI 3.0, appendix I).
 const VPD_IDENTIFIER: u8 = 0x82;
 const VPD_END: u8 = 0x78;
@@ -91,11 +91,12 @@ fn is_dev_info(bytes: &[u8], format: ImageFormat) -> bool {
     checked && bytes.starts_with(DEV_INFO_SIGNATURE)
 }
 
-/// Base GUID and MAC; `None` where one is not set, or is none a port can have.
-fn addresses(mfg_info: &[u8], model: &Model) -> Option<(Guid, Mac)> {
+/// Base GUID and MAC in MFG_INFO or DEV_INFO; `None` where one is not set, or is none a port can
+/// have.
+pub(super) fn addresses(info: &[u8], model: &Model) -> Option<(Guid, Mac)> {
     let entry = |index: usize| {
         let at = UIDS.start + index * 16 + 8;
-        let field = mfg_info.get(at..at + 8)?;
+        let field = info.get(at..at + 8)?;
         Some(u64::from_be_bytes(field.try_into().ok()?))
     };
     let mac = if model.has_base_addresses() {

@@ -106,8 +106,12 @@ pub enum Refusal {
         /// The section.
         what: String,
     },
-    /// No readable addresses on the card, and none given.
-    #[error("the flash holds no readable GUIDs and MACs of this card")]
+    /// No readable addresses on the card, and none given, or device data without which it does not
+    /// start.
+    #[error(
+        "the flash no longer says whole which card this is: its GUIDs and MACs (DEV_INFO, MFG_INFO) \
+         are lost or damaged, and it does not start without them"
+    )]
     NoIdentity,
     /// The MAC given is none a port can have.
     #[error("{mac:012x} is no unicast MAC")]
@@ -233,7 +237,8 @@ impl Refusal {
                 "fetch the image again from its vendor and check it with `cxfw verify`"
             }
             Self::NoIdentity => {
-                "give them with --guid and --mac; they are printed on the board's label"
+                "give them with --guid and --mac (they are printed on the board's label), or put back a \
+                 backup of this card with `cxfw restore -d DEV BACKUP`"
             }
             Self::OtherCard { .. } => {
                 "take the backup of this card; with --other-card the firmware of that one is put on \
