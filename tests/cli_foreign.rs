@@ -350,3 +350,100 @@ fn the_backup_before_the_burn_of_a_card_that_lost_its_table_knows_it() {
     assert_eq!(bench.restart(LX), bench.version(LX, 1).to_string());
     assert_eq!(identity(&bench.one(LX)), identity(&before));
 }
+
+/// Destroys the sections of this type among the device data, and restarts: nothing boots.
+fn destroy(bench: &Bench, device: &str, kind: u8) {
+    let spec = bench.spec(device);
+    let lab = bench.open();
+    let chip = lab.find_chip(&spec.name).unwrap();
+    let flash = chip.read_flash(0, u32::try_from(FLASH).unwrap()).unwrap();
+    let format = if device == LX {
+        cxfw::model::ImageFormat::Fs3
+    } else {
+        cxfw::model::ImageFormat::Fs4
+    };
+    let layout = cxfw::image::flash_layout(&flash.as_slice(), format).unwrap();
+    let sections = layout.sections.iter();
+    for section in sections.filter(|s| s.device_data && s.kind == u32::from(kind)) {
+        let at = u32::try_from(section.physical).unwrap();
+        let size = usize::try_from(section.size).unwrap();
+        chip.write_flash(at, &vec![0; size]).unwrap();
+    }
+    bench.lab.reset();
+    assert_eq!(bench.one(device)["recovery"], true, "{device}");
+}
+
+#[test]
+fn a_card_in_recovery_with_one_section_destroyed_comes_back_by_its_label() {
+    for device in [LX, CX5] {
+        for (kind, name) in [(0xe1, "DEV_INFO"), (0xe0, "MFG_INFO")] {
+            let what = format!("{device} {name}");
+            let bench = Bench::new();
+            let before = bench.one(device);
+            let label = ["base_guid", "base_mac"].map(|fact| before[fact].as_str().unwrap());
+            let label = ["--guid", label[0], "--mac", label[1]];
+            destroy(&bench, device, kind);
+            let flashes = bench.lab.flashes();
+            let next = bench.image(device, bench.version(device, 1));
+            let refused = bench.update(device, &next, &[], 4);
+            assert_eq!(refused["code"], "no_identity", "{what}: {refused}");
+            let advice = refused["advice"].as_str().unwrap();
+            let restore = format!("`cxfw restore -d 0000:{device} BACKUP`");
+            assert!(advice.contains("--guid and --mac"), "{what}: {advice}");
+            assert!(advice.contains(&restore), "{what}: {advice}");
+            assert_eq!(bench.lab.flashes(), flashes, "{what}");
+            bench.update(device, &next, &label, 0);
+            assert_eq!(bench.restart(device), bench.version(device, 1).to_string());
+            let after = bench.one(device);
+            assert_eq!(identity(&after), identity(&before), "{what}");
+            assert_eq!(after["warnings"], before["warnings"], "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_factorys_addresses_say_whose_backup_it_is() {
+    for device in [LX, CX5] {
+        let bench = Bench::new();
+        let before = bench.one(device);
+        let backup = bench.lab.beside("before.bin");
+        let backup = backup.to_str().unwrap();
+        let made = bench.lab.run(&["backup", "-d", device, "-o", backup]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        destroy(&bench, device, 0xe1);
+        bench.run("restore", device, &[backup, "--no-backup"], 0);
+        assert_eq!(bench.restart(device), bench.version(device, 0).to_string());
+        assert_eq!(identity(&bench.one(device)), identity(&before));
+    }
+}
+
+#[test]
+fn the_image_on_the_flash_of_a_card_in_recovery_is_burned_when_addresses_are_given() {
+    for device in [LX, CX5] {
+        let bench = Bench::new();
+        let before = bench.one(device);
+        let label = ["base_guid", "base_mac"].map(|fact| before[fact].as_str().unwrap());
+        let own = bench.image(device, bench.version(device, 0));
+        destroy(&bench, device, 0xe1);
+        let card = bench.one(device);
+        assert_eq!(card["status"], "recovery", "{card}");
+        let advice = card["error"]["advice"].as_str().unwrap();
+        let command = format!(
+            "`cxfw update -d 0000:{device} --image FILE --reinstall --guid GUID --mac MAC`"
+        );
+        assert!(advice.contains(&command), "{advice}");
+        let refused = bench.update(device, &own, &[], 4);
+        assert_eq!(refused["code"], "no_identity", "{refused}");
+        let label = ["--guid", label[0], "--mac", label[1]];
+        let burned = bench.update(device, &own, &label, 0);
+        assert_eq!(burned["result"], "burned", "{burned}");
+        // it waits now, and what is said of it names it
+        let card = bench.one(device);
+        assert_eq!(card["status"], "activation_pending", "{card}");
+        let advice = card["error"]["advice"].as_str().unwrap();
+        let command = format!("`cxfw update -d 0000:{device} --image FILE --reinstall`");
+        assert!(advice.contains(&command), "{advice}");
+        assert_eq!(bench.restart(device), bench.version(device, 0).to_string());
+        assert_eq!(identity(&bench.one(device)), identity(&before));
+    }
+}

@@ -50,11 +50,27 @@ impl CardError {
     pub(super) const RECOVERY: &str = "recovery";
 
     /// The chip's boot ROM found no usable image, and there is one on the flash by now.
-    pub(super) fn not_booted(chip: &str, version: FwVersion) -> Self {
+    pub(super) fn not_booted(device: &str, chip: &str, version: FwVersion) -> Self {
         Self::new(
             Self::RECOVERY,
             format!("{chip} is in flash recovery: {version} is on its flash and does not run yet"),
-            COLD_BOOT,
+            &cold_boot(device),
+        )
+    }
+
+    /// The same where that image does not start, for the card no longer says who it is.
+    pub(super) fn unknown_card(device: &str, chip: &str, version: FwVersion) -> Self {
+        Self::new(
+            Self::RECOVERY,
+            format!(
+                "{chip} is in flash recovery: {version} is on its flash, and the card's GUIDs and \
+                 MACs, without which it does not start, are lost or damaged"
+            ),
+            &format!(
+                "`cxfw update -d {device} --image FILE --reinstall --guid GUID --mac MAC` writes \
+                 them anew, with those of the board's label, or `cxfw restore -d {device} BACKUP` \
+                 puts a backup of the card back; switch the machine off and on afterwards"
+            ),
         )
     }
 
@@ -129,8 +145,14 @@ pub fn advice_for(device: &str, advice: &str) -> String {
 }
 
 /// What to do with a card in recovery whose flash holds an image.
-pub const COLD_BOOT: &str = "switch the machine off and on (without power for a moment) to run it; if \
-     the card is in recovery after that too, `cxfw update --reinstall` writes the image once more";
+#[must_use]
+pub fn cold_boot(device: &str) -> String {
+    format!(
+        "switch the machine off and on (without power for a moment) to run it; if the card is in \
+         recovery after that too, `cxfw update -d {device} --image FILE --reinstall` writes the \
+         image once more"
+    )
+}
 
 /// How a card in recovery is brought back.
 #[must_use]

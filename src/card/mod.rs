@@ -15,7 +15,7 @@ pub mod report;
 mod survey;
 
 pub use boot_image::{BootImage, ImageVersion};
-pub use error::{COLD_BOOT, CardError, advice_for, revival};
+pub use error::{CardError, advice_for, cold_boot, revival};
 pub use live::{base_addresses, missing_for_update, security as security_of};
 pub use report::{CardReport, Firmware, PortType, UpdatePath};
 pub use survey::{Card, survey};

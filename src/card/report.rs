@@ -113,6 +113,14 @@ pub struct CardReport {
 }
 
 impl CardReport {
+    /// It tells addresses that are in use.
+    #[must_use]
+    pub fn says_who_it_is(&self) -> bool {
+        let of_ports = self.port_macs.iter().any(Option::is_some)
+            || self.port_guids.iter().any(Option::is_some);
+        of_ports || self.base_mac.is_some() || self.base_guid.is_some()
+    }
+
     /// Keeps `error` if it is the first one.
     pub(super) fn note(&mut self, error: impl Into<CardError>) {
         let error = error.into().of(&self.device);

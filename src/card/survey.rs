@@ -181,8 +181,14 @@ fn inside(device: &Device, report: &mut CardReport) {
         report.note(CardError::recovery(&report.device, chip));
         flash(device, report);
         if let Some(version) = report.firmware.stored {
+            let waits = if report.says_who_it_is() {
+                CardError::not_booted
+            } else {
+                CardError::unknown_card
+            };
+            let device = &report.device;
             report.error = report.error.take().map(|error| match error.code {
-                CardError::RECOVERY => CardError::not_booted(chip, version),
+                CardError::RECOVERY => waits(device, chip, version),
                 _ => error,
             });
         }

@@ -221,6 +221,7 @@ impl UpdateArgs {
                 downgrade: self.allow_downgrade,
                 psid_change: self.allow_psid_change,
             },
+            identity: self.identity.given().is_some(),
             branch: self.branch.clone(),
             method: self.method.asked(),
             lines: settings.config.branches.clone(),

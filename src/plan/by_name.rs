@@ -17,10 +17,12 @@ const fn is_named(policy: &Policy) -> bool {
 /// A card in recovery. The PSID that can still be read from its flash counts.
 pub(super) fn recovery(card: &CardReport, offers: &[Offer], policy: &Policy) -> Decision {
     let passed = |reason| Decision::without_offer(Status::Recovery, policy.pass(), reason);
-    let on_flash = card.firmware.stored.filter(|_| !policy.consents.reinstall);
+    // what is on flash starts as soon as it may, unless the card has lost who it is
+    let waits = !policy.consents.reinstall && !policy.identity && card.says_who_it_is();
+    let on_flash = card.firmware.stored.filter(|_| waits);
     if !is_named(policy) {
         if let Some(version) = on_flash {
-            return written(None, version);
+            return written(None, version, card);
         }
         let device = card.device.clone();
         return passed(Reason::Recovery { device });
@@ -40,7 +42,7 @@ pub(super) fn recovery(card: &CardReport, offers: &[Offer], policy: &Policy) -> 
                 && version == Some(stored)
                 && new == card.psid.as_ref()
             {
-                return written(Some(choice.newest), stored);
+                return written(Some(choice.newest), stored, card);
             }
             let reason = match (&card.psid, new, version) {
                 (_, None, _) | (_, _, None) => Err(Reason::NoVersion),
@@ -67,8 +69,9 @@ pub(super) fn recovery(card: &CardReport, offers: &[Offer], policy: &Policy) -> 
 }
 
 /// The flash holds an image that waits for a cold boot, as after a burn.
-fn written(offer: Option<usize>, version: FwVersion) -> Decision {
-    let reason = Reason::Written { version };
+fn written(offer: Option<usize>, version: FwVersion, card: &CardReport) -> Decision {
+    let device = card.device.clone();
+    let reason = Reason::Written { version, device };
     Decision {
         offer,
         ..Decision::without_offer(Status::ActivationPending, Action::Activate, reason)

@@ -68,6 +68,8 @@ pub struct Policy {
     pub named: bool,
     /// Consents given.
     pub consents: Consents,
+    /// Addresses were given, which a card in recovery is to get by the burn.
+    pub identity: bool,
     /// Only images of this release line.
     pub branch: Option<Branch>,
     /// Way of burning; `None`: the best for each card.

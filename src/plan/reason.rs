@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::branch::Branch;
-use crate::card::{COLD_BOOT, revival};
+use crate::card::{cold_boot, revival};
 use crate::identity::Psid;
 use crate::version::FwVersion;
 
@@ -158,6 +158,8 @@ pub enum Reason {
     Written {
         /// The version on flash.
         version: FwVersion,
+        /// The card's name.
+        device: String,
     },
     /// The card does not say which board it is.
     NoPsid,
@@ -326,7 +328,7 @@ impl fmt::Display for Reason {
                     "no firmware runs; {version} for {psid} is written to the flash"
                 )
             }
-            Self::Written { version } => {
+            Self::Written { version, .. } => {
                 write!(
                     f,
                     "{version} is on the flash, and no firmware runs on the card yet"
@@ -410,7 +412,7 @@ impl Reason {
             Self::Revived { .. } => {
                 "the card runs it after a cold boot (the machine without power)"
             }
-            Self::Written { .. } => COLD_BOOT,
+            Self::Written { device, .. } => return Some(cold_boot(device)),
             Self::NoPsid => "run `cxfw query -v` on this card and check that it is initialised",
             Self::Recovery { device } => return Some(revival(device)),
             Self::QueryFailed { advice, .. } => return advice.clone(),

@@ -108,8 +108,9 @@ fn a_card_in_recovery_that_was_burned_waits_for_its_cold_boot() {
         (&"activation_pending".into(), &true.into())
     );
     let error = card["error"].to_string();
-    assert!(!error.contains("--image FILE"), "{error}");
     assert!(error.contains("switch the machine off and on"), "{error}");
+    let again = "after that too, `cxfw update -d 0000:81:00.0 --image FILE --reinstall`";
+    assert!(error.contains(again), "{error}");
     let written = lab.flash_operations(CX5);
     let card = lab.update(CX5, &named, 0);
     assert_eq!(

@@ -407,3 +407,148 @@ fn a_card_that_runs_with_one_broken_section_keeps_the_others() {
         );
     }
 }
+
+/// Section types.
+const DEV_INFO: u8 = 0xe1;
+const MFG_INFO: u8 = 0xe0;
+
+/// A flash whose one image names device data of which this section was destroyed.
+fn damaged(board: Board, kind: u8) -> Vec<u8> {
+    let mut bytes = board.factory(20, Slot::Second);
+    let layout = image::flash_layout(&bytes, board.model().format).unwrap();
+    let of_kind = layout.sections.iter();
+    for section in of_kind.filter(|s| s.device_data && s.kind == u32::from(kind)) {
+        let (at, size) = (section.physical, section.size);
+        let [at, size] = [at, size].map(|bytes| usize::try_from(bytes).unwrap());
+        bytes[at..at + size].fill(0);
+    }
+    bytes
+}
+
+/// The burn of a card on which no firmware runs.
+fn revive(board: Board, flash: &Nor, choices: &Choices) -> Result<Plan, Fault> {
+    let facts = cxfw::flash::direct::CardFacts {
+        recovery: true,
+        ..board.facts()
+    };
+    let way = (
+        flash as &dyn cxfw::access::FlashAccess,
+        Route::GatewayInRecovery,
+    );
+    prepare(way, &facts, &board.image(30), choices)
+}
+
+#[test]
+fn what_is_good_of_damaged_device_data_stays_when_the_rest_is_made_anew() {
+    for (board, _) in AREAS {
+        for kind in [DEV_INFO, MFG_INFO] {
+            let contents = damaged(board, kind);
+            let refused = revive(board, &Nor::new(contents.clone()), &Choices::default());
+            assert!(
+                matches!(refused, Err(Fault::Refused(Refusal::NoIdentity))),
+                "{board:?} {kind:#x}: {refused:?}"
+            );
+            // as many addresses as the factory gave, whatever the usual number is
+            let told = Choices {
+                identity: label()
+                    .identity
+                    .map(|of| RecoveryIdentity::new(of.guid, of.mac)),
+                ..Choices::default()
+            };
+            let flash = Nor::new(contents.clone());
+            let planned = revive(board, &flash, &told).unwrap();
+            assert!(carry_out(board, &flash, &planned));
+            assert_whole(board, &flash, 30, "as on the label");
+            sweep(board, &contents, |flash| revive(board, flash, &label()));
+        }
+    }
+}
+
+#[test]
+fn other_addresses_than_the_factorys_leave_those_as_they_are() {
+    for (board, _) in AREAS {
+        let flash = Nor::new(damaged(board, DEV_INFO));
+        let guid = Guid::new(0xe41d_2d03_00bb_0010).unwrap();
+        let mac = Mac::new(0xe41d_2dbb_0010).unwrap();
+        let other = Choices {
+            identity: Some(RecoveryIdentity::new(guid, mac)),
+            ..Choices::default()
+        };
+        let planned = revive(board, &flash, &other).unwrap();
+        for note in [
+            "the card has GUID e41d2d0300bb0010 and MAC e41d2dbb0010, as given",
+            "the addresses given are not the factory's (GUID 0c42a10300a10000, MAC 0c42a1a10000), \
+             which the flash still holds and keeps",
+        ] {
+            let said = planned.notes.iter().any(|said| said == note);
+            assert!(said, "{:?}", planned.notes);
+        }
+        assert!(carry_out(board, &flash, &planned));
+        let after = lowest_good(&flash, board.model().format).unwrap();
+        assert_eq!(after.original_uids, before(board).original_uids);
+        assert_ne!(after.uids, before(board).uids);
+    }
+}
+
+#[test]
+fn a_card_that_runs_with_damaged_addresses_is_told_that_it_may_not_start_again() {
+    for (board, area) in AREAS {
+        let contents = damaged(board, DEV_INFO);
+        let flash = Nor::new(contents.clone());
+        let planned = plan(board, &flash, &board.image(30), &Choices::default()).unwrap();
+        let told = |what: &str| planned.notes.iter().any(|note| note.contains(what));
+        for what in [
+            "may not start with it after a restart",
+            "`cxfw restore`",
+            "--guid and --mac",
+        ] {
+            assert!(told(what), "{board:?}: {:?}", planned.notes);
+        }
+        assert!(carry_out(board, &flash, &planned));
+        let end = contents.len();
+        assert!(flash.contents()[end - area..] == contents[end - area..]);
+    }
+}
+
+#[test]
+fn the_factorys_addresses_tell_the_cards_own_backup_from_another_cards() {
+    for (board, _) in AREAS {
+        let own = board.factory(30, Slot::First);
+        let mut spec = board.spec(30);
+        spec.device.addresses = Some(Addresses {
+            guid: Guid::new(0xe41d_2d03_00bb_0010).unwrap(),
+            mac: Mac::new(0xe41d_2dbb_0010).unwrap(),
+            count: 4,
+        });
+        let others = flash_contents(&spec, FLASH, Slot::First).unwrap();
+        let others = others.to_bytes();
+        let facts = cxfw::flash::direct::CardFacts {
+            recovery: true,
+            ..board.facts()
+        };
+        let restored = |flash: &Nor, backup: &[u8], other| {
+            let way = (
+                flash as &dyn cxfw::access::FlashAccess,
+                Route::GatewayInRecovery,
+            );
+            let what = (backup, other);
+            prepare_restore(way, &facts, what, &Choices::default()).map(|ready| ready.plan)
+        };
+        let contents = damaged(board, DEV_INFO);
+        let flash = Nor::new(contents.clone());
+        let refused = restored(&flash, &others, OtherCard::Refuse).unwrap_err();
+        let Fault::Refused(refused @ Refusal::OtherCard { .. }) = refused else {
+            panic!("{refused}");
+        };
+        let said = "the backup is of the card with MAC e41d2dbb0010, this is the card the factory \
+                    gave MAC 0c42a1a10000";
+        assert_eq!(refused.to_string(), said);
+        let planned = restored(&flash, &own, OtherCard::Refuse).unwrap();
+        assert!(carry_out(board, &flash, &planned));
+        assert_whole(board, &flash, 30, "own backup");
+        sweep(board, &contents, |flash| {
+            // a cut may take the factory's addresses too
+            restored(flash, &own, OtherCard::Allow)
+        });
+    }
+}

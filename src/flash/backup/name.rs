@@ -89,7 +89,7 @@ mod tests {
             psid: Psid::new("MT_2420110034"),
             version: Some(FwVersion::new(14, 32, 1010)),
             mac: Mac::new(0x0c42_a100_0000),
-            guid: None,
+            ..Owner::default()
         };
         assert_eq!(
             at(&owner, 1_796_135_400),

@@ -37,7 +37,7 @@ const FIRMWARE_AREA: usize = 0x1_0000;
 pub(super) struct DeviceArea {
     /// First byte.
     pub(super) start: u64,
-    /// What is programmed, by address.
+    /// What is programmed, each with its address, in this order.
     pub(super) runs: Vec<(u64, Vec<u8>)>,
     /// The entries that name it in an FS3 image; FS4 has its own table among the runs.
     pub(super) entries: Vec<Record>,
@@ -132,9 +132,8 @@ impl Standing {
     /// The 64 bytes of addresses that say who the card is, if they are none others than those given,
     /// or in use.
     fn uids(&self, model: &Model, told: &RecoveryIdentity) -> Option<&[u8]> {
-        let is_told = |bytes: &&Vec<u8>| {
-            leftover::addresses(bytes, model) == Some((told.guid, told.mac))
-        };
+        let is_told =
+            |bytes: &&Vec<u8>| leftover::addresses(bytes, model) == Some((told.guid, told.mac));
         let of_factory = self.mfg_info.as_ref().filter(is_told);
         let bytes = self.dev_info.as_ref().or(of_factory)?;
         bytes.get(leftover::UIDS)
@@ -299,11 +298,10 @@ impl Contents {
             let crc = image_crc(&dev_info[..0x1fc]);
             put(&mut dev_info, 0x1fc, &u32::from(crc).to_be_bytes());
         }
-        let kept = |section: &Option<Vec<u8>>, made| section.clone().unwrap_or(made);
         Self {
-            dev_info: kept(&standing.dev_info, dev_info),
-            mfg_info: kept(&standing.mfg_info, mfg_info),
-            vpd: kept(&standing.vpd, Vec::new()),
+            dev_info: standing.dev_info.clone().unwrap_or(dev_info),
+            mfg_info: standing.mfg_info.clone().unwrap_or(mfg_info),
+            vpd: standing.vpd.clone().unwrap_or_default(),
         }
     }
 }
@@ -383,6 +381,8 @@ impl Builder {
             let place = places.mfg_info - VPD_AFTER_MFG;
             self.add(VPD_R0, place, &contents.vpd, CrcMode::Entry);
         }
+        // what says who the card is comes last: cut off before, it is all made once more
+        self.runs.reverse();
         if !self.fs3 {
             let table = toc::dtoc(&self.entries);
             self.runs.extend(table_runs(self.flash_size - DTOC, &table));
