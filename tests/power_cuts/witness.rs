@@ -16,8 +16,6 @@ use super::way::Way;
 const NUMBER: u16 = 90;
 /// One of so many states of a full cell is shown although one that looks equal was.
 const AGAIN: u32 = 600;
-/// One of so many cards that are shown is burned as well.
-const BURNED: u32 = 4;
 
 /// How many states were shown, and what was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,7 +67,7 @@ impl<'a> Witness<'a> {
         self.bench.well_behaved()?;
         let mut shown = self.shown.get();
         self.query(boots)?;
-        if self.is_to_be_burned(shown) {
+        if self.is_to_be_burned() {
             shown.burned += 1;
             self.burn()?;
         }
@@ -86,9 +84,9 @@ impl<'a> Witness<'a> {
         new || again && self.seen.is_new(digest(flash, &card))
     }
 
-    fn is_to_be_burned(&self, shown: Shown) -> bool {
+    fn is_to_be_burned(&self) -> bool {
         match self.extent {
-            Extent::Full => shown.queried.is_multiple_of(BURNED),
+            Extent::Full => true,
             // one card of each chip, whichever way comes first: a burn of the witness takes longer
             // than all else in a cell
             Extent::Sampled => {
