@@ -44,9 +44,9 @@ impl Default for Firmware {
 }
 
 impl Firmware {
-    /// Makes the mailbox busy as a command of somebody else would.
-    pub fn stay_busy(&mut self) {
-        self.busy = u32::MAX;
+    /// Makes the mailbox busy as a command of somebody else would, for so many reads of control.
+    pub fn be_busy(&mut self, reads: u32) {
+        self.busy = reads;
     }
 
     pub(super) fn read(&mut self, address: u32) -> u32 {

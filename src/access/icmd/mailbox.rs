@@ -14,6 +14,9 @@ const SYNDROME: u32 = 0x1008;
 
 const BUSY: u32 = 1;
 
+/// Looks at the busy bit while the command of a process that died comes to its end: about 1 s.
+const PREDECESSOR_POLLS: u32 = 128;
+
 /// The mailbox, its semaphore held.
 pub(super) struct Mailbox<'a> {
     icmd: &'a Icmd,
@@ -43,8 +46,29 @@ impl<'a> Mailbox<'a> {
         self.session.read(self.half.mailbox, CONTROL)
     }
 
-    /// Steps 4 to 7: opcode, mailbox, and busy set if nobody else did.
+    /// Steps 4 to 7. A command that a process left under way when it died comes to its end first:
+    /// its semaphore is free, its mailbox is not.
     pub fn submit(&mut self, opcode: u32, request: &[u32]) -> Result<(), IcmdError> {
+        match self.try_submit(opcode, request) {
+            Err(IcmdError::Busy { .. }) if self.idles()? => self.try_submit(opcode, request),
+            result => result,
+        }
+    }
+
+    /// Whether the mailbox comes free.
+    fn idles(&mut self) -> Result<bool, AccessError> {
+        let pause = self.icmd.vsec.patience().busy_pause;
+        for _ in 0..PREDECESSOR_POLLS {
+            self.session.rest(pause)?;
+            if self.control()? & BUSY == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Opcode, mailbox, and busy set if nobody else did.
+    fn try_submit(&mut self, opcode: u32, request: &[u32]) -> Result<(), IcmdError> {
         let command = opcode << 16;
         self.session.write(self.half.mailbox, CONTROL, command)?;
         self.session

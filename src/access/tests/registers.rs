@@ -101,9 +101,17 @@ fn firmware_that_never_answers_is_a_timeout_and_everything_is_freed() {
 }
 
 #[test]
+fn a_command_that_a_dead_process_left_under_way_is_let_end() {
+    let (fake, device) = answering(|_, _, _| 0);
+    fake.chip().firmware.be_busy(40);
+    read_register(device.registers().unwrap(), &Mcc::default()).unwrap();
+    fake.assert_nothing_held();
+}
+
+#[test]
 fn a_busy_mailbox_is_an_error_and_the_semaphore_is_freed() {
     let (fake, device) = answering(|_, _, _| 0);
-    fake.chip().firmware.stay_busy();
+    fake.chip().firmware.be_busy(u32::MAX);
     let error = read_register(device.registers().unwrap(), &Mcc::default()).unwrap_err();
     assert!(matches!(transport(error), IcmdError::Busy { .. }));
     fake.assert_nothing_held();
