@@ -16,7 +16,7 @@ use std::process::exit;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -29,6 +29,8 @@ use crate::report::json::{self, Problem};
 
 /// Longest wait for transactions that have begun before the process ends.
 const TRANSACTION: Duration = Duration::from_secs(2);
+/// Longest wait for what is said of a signal.
+const WORDS: Duration = Duration::from_millis(200);
 /// Time that burns have to give back what they hold after the second signal.
 const GIVING_BACK: Duration = Duration::from_secs(3);
 
@@ -44,6 +46,8 @@ struct State {
     cancel: Cancel,
     /// The first signal, 0 = none.
     signal: AtomicI32,
+    /// The user was told that it was heard.
+    told: AtomicBool,
     /// Cards are being burned.
     burning: AtomicBool,
     /// What to say when the process ends while it waits for servers.
@@ -144,12 +148,19 @@ impl Burning<'_> {
         &self.0.cancel
     }
 
-    /// The exit of a run that was stopped, if it was.
+    /// The exit of a run that was stopped, if it was. What ended it was heard before its end is told,
+    /// unless nobody takes the words.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         match self.0.signal.load(Ordering::SeqCst) {
             0 => None,
-            signal => Some(Exit::Interrupted(signal)),
+            signal => {
+                let since = Instant::now();
+                while !self.0.told.load(Ordering::SeqCst) && since.elapsed() < WORDS {
+                    thread::sleep(WORDS / 100);
+                }
+                Some(Exit::Interrupted(signal))
+            }
         }
     }
 }
@@ -185,6 +196,7 @@ impl State {
         if first {
             self.cancel.request();
             say("\nstopping at the next safe point; once more stops at once");
+            self.told.store(true, Ordering::SeqCst);
         } else if self.cancel.urged() {
             self.give_up(signal);
         } else {

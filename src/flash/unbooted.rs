@@ -116,21 +116,31 @@ pub fn forget(lock: &CardLock) -> Result<(), LockError> {
     }
 }
 
-/// Whether a direct burn waits for the restart of the card whose firmware this is. A note that no
-/// longer holds is removed.
+/// A direct burn that was begun while this firmware ran, to its end or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Begun {
+    /// Where the image lies that the firmware runs from, if the burn knew.
+    pub runs_from: Option<u64>,
+}
+
+/// The direct burn that was begun since the card's firmware started. A note that no longer holds is
+/// removed.
 ///
 /// # Errors
 /// [`LockError::Io`]: the machine does not tell its uptime, or the file cannot be removed.
-pub fn waits(lock: &CardLock, running: Running) -> Result<bool, LockError> {
-    Ok(holding(lock, running)?.is_some())
+pub fn begun(lock: &CardLock, running: Running) -> Result<Option<Begun>, LockError> {
+    let runs_from = |note: Note| Begun {
+        runs_from: note.image,
+    };
+    Ok(holding(lock, running)?.map(runs_from))
 }
 
-/// Where the image lies that this firmware runs from, if a direct burn waits for its restart.
+/// Where the image lies that this firmware runs from, if a direct burn was begun since it started.
 ///
 /// # Errors
-/// As [`waits`].
+/// As [`begun`].
 pub fn runs_from(lock: &CardLock, running: Running) -> Result<Option<u64>, LockError> {
-    Ok(holding(lock, running)?.and_then(|note| note.image))
+    Ok(begun(lock, running)?.and_then(|begun| begun.runs_from))
 }
 
 /// The note, while it holds; else it is removed.

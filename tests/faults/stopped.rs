@@ -108,6 +108,29 @@ fn a_direct_burn_that_is_stopped_leaves_the_old_firmware() {
     interrupted(Recovery, Command::Direct, "write", Signal::TERM, 143);
 }
 
+/// It noted that the firmware would not know its flash, and then changed nothing of what boots.
+#[test]
+fn a_direct_burn_that_was_killed_does_not_bar_the_firmware_from_the_next_update() {
+    for way in [Lx, ConnectX5] {
+        let bench = Bench::new(way);
+        bench.slow_down(3_000);
+        let mut child = bench
+            .command(Command::Direct, &["--progress", "json"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        await_phase(&mut BufReader::new(child.stderr.take().unwrap()), "write");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        bench.slow_down(0);
+        let next = bench.run(Command::Component);
+        assert_eq!(next.code, Some(0), "{way:?}: {next:?}");
+        bench.lab.assert_well_behaved();
+        bench.assert_runs_new();
+    }
+}
+
 #[test]
 fn a_restore_that_is_stopped_leaves_the_firmware_that_was_there() {
     interrupted(ConnectX3, Command::Restore, "write", Signal::TERM, 143);

@@ -21,17 +21,63 @@ use crate::access::Device;
 use crate::bytes::ByteSource;
 use crate::flash::broken_off::BurnFault;
 use crate::flash::direct::{self, CardFacts};
+use crate::flash::unbooted::Begun;
 use crate::image::{self, Standing};
 use crate::registers::mcqs::UpdateState;
+use crate::version::FwVersion;
 
 use super::preflight::{Refusal, Target};
 
-/// Looks whether the firmware knows what its flash boots. Returns what the user should know when
-/// that cannot be told.
+/// A card whose firmware does not know its flash.
+#[derive(Debug)]
+pub(super) struct Unknown {
+    /// What the flash boots, where it could be looked at.
+    pub(super) boots: Option<FwVersion>,
+    /// Why it is not burned.
+    pub(super) refusal: Refusal,
+}
+
+/// What a look at the flash of a card told that may be burned.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// What the user should know.
+    pub(super) note: Option<String>,
+    /// The direct burn that was begun has changed nothing of what boots.
+    pub(super) begun_is_void: bool,
+}
+
+/// Looks whether the firmware knows what its flash boots. `begun` is a direct burn of this tool since
+/// that firmware started.
 ///
 /// # Errors
-/// [`Refusal::WrittenPast`].
-pub(super) fn check(device: &Device, target: &Target) -> Result<Option<String>, Refusal> {
+/// [`Refusal::WrittenPast`], [`Refusal::Unbooted`].
+pub(super) fn check(
+    device: &Device,
+    target: &Target,
+    begun: Option<Begun>,
+) -> Result<Seen, Unknown> {
+    let images = match look(device, target, begun) {
+        Ok(Some(images)) => images,
+        Ok(None) => return unseen(begun, None),
+        Err(fault) => {
+            return unseen(
+                begun,
+                Some(format!(
+                    "the flash could not be looked at, so a burn by another tool that waits for its \
+                     restart would go unnoticed: {fault}"
+                )),
+            );
+        }
+    };
+    judge(&images, target, begun)
+}
+
+/// The images of a flash that can be looked at.
+fn look(
+    device: &Device,
+    target: &Target,
+    begun: Option<Begun>,
+) -> Result<Option<Vec<Standing>>, direct::Fault> {
     if target.encrypted == Some(true) {
         return Ok(None);
     }
@@ -49,29 +95,61 @@ pub(super) fn check(device: &Device, target: &Target) -> Result<Option<String>, 
     let read = |flash: &dyn ByteSource| {
         let images = image::standing(flash, target.model.format)?;
         // what would stop the burn is read again before it is believed
-        match unknown(&images, target) {
-            Some(_) => Ok(image::standing(flash, target.model.format)?),
-            None => Ok(images),
+        match judge(&images, target, begun) {
+            Err(_) => Ok(image::standing(flash, target.model.format)?),
+            Ok(_) => Ok(images),
         }
     };
-    let images = match direct::looking(device, &card, read) {
-        Ok(Some(images)) => images,
-        Ok(None) => return Ok(None),
+    match direct::looking(device, &card, read) {
         // the next step fails on that
-        Err(fault) if fault.is_gone() => return Ok(None),
-        Err(fault) => {
-            return Ok(Some(format!(
-                "the flash could not be looked at, so a burn by another tool that waits for its \
-                 restart would go unnoticed: {fault}"
-            )));
-        }
-    };
-    unknown(&images, target).map_or(Ok(None), |boots| {
-        Err(Refusal::WrittenPast {
+        Err(fault) if fault.is_gone() => Ok(None),
+        images => images,
+    }
+}
+
+/// A direct burn of which nobody can see how far it went may wait for its restart.
+fn unseen(begun: Option<Begun>, note: Option<String>) -> Result<Seen, Unknown> {
+    match begun {
+        Some(_) => Err(Unknown {
+            boots: None,
+            refusal: Refusal::Unbooted,
+        }),
+        None => Ok(Seen {
+            note,
+            begun_is_void: false,
+        }),
+    }
+}
+
+fn judge(images: &[Standing], target: &Target, begun: Option<Begun>) -> Result<Seen, Unknown> {
+    let boots = images.first().and_then(|image| image.version);
+    if let Some(begun) = begun {
+        let runs = |image: &Standing| {
+            image.version == target.running && Some(image.start) == begun.runs_from
+        };
+        return if images.iter().any(runs) {
+            Ok(Seen {
+                note: None,
+                // with two images the note is still what tells which one runs
+                begun_is_void: images.len() == 1,
+            })
+        } else {
+            Err(Unknown {
+                boots,
+                refusal: Refusal::Unbooted,
+            })
+        };
+    }
+    match unknown(images, target) {
+        None => Ok(Seen::default()),
+        Some(foreign) => Err(Unknown {
             boots,
-            running: target.running,
-        })
-    })
+            refusal: Refusal::WrittenPast {
+                boots: foreign,
+                running: target.running,
+            },
+        }),
+    }
 }
 
 /// The image that boots, if none of the flash's images is one the firmware knows.
@@ -99,7 +177,6 @@ mod tests {
     use super::*;
     use crate::card::BootImage;
     use crate::flash::component::preflight_tests;
-    use crate::version::FwVersion;
 
     const RUNS: FwVersion = FwVersion::new(14, 25, 1020);
     const OTHER: FwVersion = FwVersion::new(14, 32, 1010);
@@ -144,6 +221,24 @@ mod tests {
         assert_eq!(unknown(&[at(0x80_0000, OTHER)], &staged), None);
         let third = at(0, FwVersion::new(14, 33, 0));
         assert_eq!(unknown(&[third], &staged), Some(third));
+    }
+
+    #[test]
+    fn a_direct_burn_that_broke_off_is_void_while_the_image_that_runs_still_stands() {
+        let card = says(RUNS, UpdateState::Idle);
+        let begun = Some(Begun { runs_from: Some(0) });
+        let (runs, new) = (at(0, RUNS), at(0x80_0000, OTHER));
+        assert!(judge(&[runs], &card, begun).unwrap().begun_is_void);
+        let both = judge(&[runs, new], &card, begun).unwrap();
+        assert!(!both.begun_is_void, "it tells which of them runs");
+        for finished in [new, at(0x80_0000, RUNS)] {
+            let waits = judge(&[finished], &card, begun).unwrap_err();
+            assert!(matches!(waits.refusal, Refusal::Unbooted));
+            assert_eq!(waits.boots, finished.version);
+        }
+        let unknown_place = Some(Begun { runs_from: None });
+        assert!(judge(&[runs], &card, unknown_place).is_err());
+        assert!(unseen(begun, None).is_err(), "a flash nobody can read");
     }
 
     #[test]

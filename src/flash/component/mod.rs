@@ -93,7 +93,7 @@ impl<'a> BurnOptions<'a> {
 /// [`BurnError`]: the card could not be read, or image and card do not go together.
 pub fn plan(device: &Device, image: &[u8], options: &BurnOptions<'_>) -> Result<Plan, BurnError> {
     let (_, target, cleared) = prepare(device, image, options, &Cancel::new())?;
-    knows_its_flash(device, &target)?;
+    knows_its_flash(device, &target, options.lock)?;
     Ok(cleared.plan)
 }
 
@@ -121,7 +121,7 @@ pub fn burn(
             Fault::Semaphore(error.into()),
         )
     })?;
-    if let Some(text) = knows_its_flash(device, &target)? {
+    if let Some(text) = knows_its_flash(device, &target, options.lock)? {
         sink(Event::Note { text });
     }
     let result = run::run(registers, &cleared, options, cancel, sink);
@@ -153,31 +153,32 @@ fn prepare<'d>(
         .map_err(|error| unread(Fault::Unreachable(error.into())))?;
     let patient = Patient::new(registers, &options.pacing, cancel);
     let target = target::read(&patient, hw_id).map_err(unread)?;
-    let running = Running {
-        version: target.running,
-        uptime: target.uptime,
-    };
-    if unbooted::waits(options.lock, running).map_err(|error| unread(error.into()))? {
-        return Err(unread(Refusal::Unbooted.into()));
-    }
     let cleared = check(image, &target, options)?;
     Ok((registers, target, cleared))
 }
 
 /// Refuses a card whose flash boots what its firmware does not know of.
-fn knows_its_flash(device: &Device, target: &Target) -> Result<Option<String>, BurnError> {
-    foreign::check(device, target).map_err(|refusal| {
-        let boots = match &refusal {
-            Refusal::WrittenPast { boots, .. } => boots.version,
-            _ => target.stored,
-        };
-        BurnError::before(
-            Step::LookAtFlash,
-            Some(Step::CheckImage),
-            Boots::Old(boots),
-            refusal,
-        )
-    })
+fn knows_its_flash(
+    device: &Device,
+    target: &Target,
+    lock: &CardLock,
+) -> Result<Option<String>, BurnError> {
+    let stopped = |boots, fault: Fault| {
+        let boots = Boots::Old(boots);
+        BurnError::before(Step::LookAtFlash, Some(Step::CheckImage), boots, fault)
+    };
+    let running = Running {
+        version: target.running,
+        uptime: target.uptime,
+    };
+    let begun =
+        unbooted::begun(lock, running).map_err(|error| stopped(target.stored, error.into()))?;
+    let seen = foreign::check(device, target, begun)
+        .map_err(|foreign::Unknown { boots, refusal }| stopped(boots, refusal.into()))?;
+    if seen.begun_is_void {
+        unbooted::forget(lock).map_err(|error| stopped(target.stored, error.into()))?;
+    }
+    Ok(seen.note)
 }
 
 /// Checks the image against what the card said and plans.
