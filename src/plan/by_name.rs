@@ -173,12 +173,5 @@ fn settle(
         }
         (Ok(reason), Ok(method), None) => (Action::Burn, Some(method), reason),
     };
-    Decision {
-        status,
-        action,
-        offer: Some(choice.newest),
-        passed_over: choice.others(),
-        method,
-        reason,
-    }
+    Decision::on(choice, status, (action, method, reason))
 }

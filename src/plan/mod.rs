@@ -153,6 +153,22 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// About the newest image of a choice.
+    fn on(
+        choice: &offer::Choice,
+        status: Status,
+        (action, method, reason): (Action, Option<Method>, Reason),
+    ) -> Self {
+        Self {
+            status,
+            action,
+            offer: Some(choice.newest),
+            passed_over: choice.others(),
+            method,
+            reason,
+        }
+    }
+
     fn without_offer(status: Status, action: Action, reason: Reason) -> Self {
         Self {
             status,
@@ -344,14 +360,7 @@ fn weigh(
         },
         other => (other, None, reason),
     };
-    Decision {
-        status,
-        action,
-        offer: Some(choice.newest),
-        passed_over: choice.others(),
-        method,
-        reason,
-    }
+    Decision::on(choice, status, (action, method, reason))
 }
 
 /// The way of a burn that the versions call for, or what still stands against it.

@@ -62,6 +62,12 @@ impl Desk {
         self.site.folder.path().join("files")
     }
 
+    /// A server that has this file.
+    fn serve_file(&self, bytes: &[u8]) -> Server {
+        let bytes = bytes.to_vec();
+        self.serve(move |request| Reply::file(request, &bytes, TAG))
+    }
+
     fn downloader(&self) -> Downloader {
         Downloader::new(Arc::clone(&self.site.connector), self.limits)
     }
@@ -110,10 +116,7 @@ fn good() -> Vec<u8> {
 fn a_file_is_fetched_once_and_kept_with_its_digest() {
     let desk = Desk::new();
     let bytes = good();
-    let server = {
-        let bytes = bytes.clone();
-        desk.serve(move |request| Reply::file(request, &bytes, TAG))
-    };
+    let server = desk.serve_file(&bytes);
     let order = desk.order(&server);
     let fetched = desk.fetch(&order).unwrap();
     assert_eq!(fetched.how, How::Downloaded);
@@ -140,10 +143,7 @@ fn a_file_is_fetched_once_and_kept_with_its_digest() {
 fn a_kept_file_that_changed_or_no_longer_fits_is_fetched_again() {
     let desk = Desk::new();
     let bytes = good();
-    let server = {
-        let bytes = bytes.clone();
-        desk.serve(move |request| Reply::file(request, &bytes, TAG))
-    };
+    let server = desk.serve_file(&bytes);
     let order = desk.order(&server);
     let path = desk.fetch(&order).unwrap().path;
     let mut spoiled = bytes.clone();
@@ -406,10 +406,7 @@ fn a_file_of_another_size_or_digest_than_listed_is_not_kept() {
     let desk = Desk::new();
     let bytes = good();
     let size = bytes.len() as u64;
-    let server = {
-        let bytes = bytes.clone();
-        desk.serve(move |request| Reply::file(request, &bytes, TAG))
-    };
+    let server = desk.serve_file(&bytes);
     let mut order = desk.order(&server);
     order.expected.size = Some(size + 1);
     desk.fails(&order, "wrong_length");
