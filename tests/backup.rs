@@ -270,7 +270,7 @@ fn files_that_are_no_backup_of_such_a_flash_are_refused() {
     );
     assert!(refusal(b"not a backup").contains("no backup"));
     bytes[0x7900] ^= 1;
-    assert!(refusal(&bytes).starts_with("the image is not valid: "));
+    assert!(refusal(&bytes).starts_with("the image in the backup is not valid: "));
 }
 
 #[test]

@@ -60,11 +60,14 @@ impl BackupArgs {
                 };
             }
         };
-        let restore = keep::way_back(settings, card.name(), &backup.path);
+        let restore = backup
+            .sound
+            .then(|| keep::way_back(settings, card.name(), &backup.path));
+        let restore = restore.as_deref();
         let mut out = io::stdout().lock();
         match settings.format {
-            Format::Json => json::saved(&mut out, card.name(), &backup, &restore)?,
-            Format::Text | Format::Xml => text::saved(&mut out, card.name(), &backup, &restore)?,
+            Format::Json => json::saved(&mut out, card.name(), &backup, restore)?,
+            Format::Text | Format::Xml => text::saved(&mut out, card.name(), &backup, restore)?,
         }
         out.flush()?;
         Ok(Exit::Done)

@@ -7,11 +7,16 @@ use crate::flash::backup::{Backup, Contents};
 use crate::flash::direct::Owner;
 use crate::version::FwVersion;
 
-/// What was saved, and how it is put back.
+/// What was saved, and how it is put back, if anything sound is in it.
 ///
 /// # Errors
 /// What the writer says.
-pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) -> io::Result<()> {
+pub fn saved(
+    out: &mut dyn Write,
+    device: &str,
+    backup: &Backup,
+    restore: Option<&str>,
+) -> io::Result<()> {
     let sound = match (backup.sound, backup.contents) {
         (true, Contents::Flash) => {
             "yes: every checksum of the image and of the device data in it is right"
@@ -35,7 +40,10 @@ pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) 
     writeln!(out, "SHA-256:  {}", backup.sha256)?;
     writeln!(out, "Of:       {}", of(&backup.owner))?;
     writeln!(out, "Sound:    {sound}")?;
-    writeln!(out, "Restore:  {}", printable(restore))
+    match restore {
+        Some(command) => writeln!(out, "Restore:  {}", printable(command)),
+        None => Ok(()),
+    }
 }
 
 /// What a restore will put on a card.

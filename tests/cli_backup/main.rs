@@ -115,13 +115,14 @@ impl Bench {
     }
 }
 
-/// What is in a folder, hidden or not; nothing where there is none.
+/// What is in a folder, hidden or not, oldest first; nothing where there is none. Names do not tell:
+/// two of one second end in `Z.bin` and `Z-2.bin`.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.sort();
+    files.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
     files
 }
 

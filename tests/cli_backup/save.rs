@@ -148,6 +148,7 @@ fn a_card_in_recovery_is_saved_as_it_is_and_the_copy_is_called_not_sound() {
         ),
         "{ran:?}"
     );
+    assert!(!ran.stdout.contains("Restore:"), "{ran:?}");
     assert!(fs::read(&file).unwrap() == bench.flash());
     let ran = bench.run("restore", &[&file, "--yes", "--no-backup"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");

@@ -69,15 +69,18 @@ fn the_backup_of_another_board_needs_a_consent_of_its_own() {
 
 #[test]
 fn the_backup_of_another_chip_is_refused_whatever_is_consented() {
-    let theirs = Bench::new("cx5-recovery");
-    let file = theirs.backup("theirs.bin");
-    let bench = Bench::new("cx4lx");
-    let consents = ["--yes", "--other-card", "--allow-psid-change"];
-    let ran = bench.run("restore", &[&[file.as_str()], &consents[..]].concat());
-    assert_eq!(ran.code, Some(4), "{ran:?}");
-    assert!(
-        ran.stderr
-            .contains("no good image for this chip in the file"),
-        "{ran:?}"
-    );
+    for (theirs, ours) in [("cx5-recovery", "cx4lx"), ("cx4lx", "cx4")] {
+        let theirs = Bench::new(theirs);
+        let file = theirs.backup("theirs.bin");
+        let bench = Bench::new(ours);
+        let flash = bench.flash();
+        let consents = ["--yes", "--other-card", "--allow-psid-change"];
+        let ran = bench.run("restore", &[&[file.as_str()], &consents[..]].concat());
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert!(
+            ran.stderr.contains("the image is not for this chip"),
+            "{ran:?}"
+        );
+        assert!(bench.flash() == flash);
+    }
 }

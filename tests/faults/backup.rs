@@ -46,7 +46,7 @@ fn nothing_is_saved_of_a_flash_that_reads_differently_each_time() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let told = crate::case::Told::by(&ran);
     assert_eq!(told.word, "flash_unsteady");
-    let advice = "run the backup again; if it stays so, the flash part may be failing";
+    let advice = "run it again; if it stays so, the flash part may be failing";
     assert_eq!(told.advice, advice);
     assert!(!bench.lab.beside("copy.bin").exists());
     bench.lab.assert_well_behaved();

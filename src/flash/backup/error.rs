@@ -84,15 +84,15 @@ impl BackupError {
             Self::Firmware(fault) if fault.is_gone() => broken_off::GONE,
             Self::Firmware(fault) => return fault.advice(),
             Self::NotItsImage { .. } => {
-                "run the backup again; if it stays so, keep the image file of the version the card \
-                 runs: the way back is `cxfw update --image FILE --allow-downgrade`"
+                "run it again; if it stays so, keep the image file of the version the card runs: the \
+                 way back is `cxfw update --image FILE --allow-downgrade`"
             }
             Self::File { .. } | Self::NoRoom { .. } => {
                 "name a folder you may write to, with room for the whole flash"
             }
             Self::Exists(_) => "name another file",
             Self::Unsteady { .. } => {
-                "run the backup again; if it stays so, the flash part may be failing"
+                "run it again; if it stays so, the flash part may be failing"
             }
             Self::Damaged { .. } => "name a folder on another disk",
         }

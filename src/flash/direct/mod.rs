@@ -322,7 +322,11 @@ fn take_semaphore(device: &Device) -> Result<Option<FlashSemaphore>, Fault> {
 }
 
 fn unprepared(card: &CardFacts, fault: Fault) -> BurnError {
-    BurnError::before(Step::CheckImage, Some(Step::OpenFlash), card.boots(), fault)
+    let boots = match &fault {
+        Fault::Refused(Refusal::PendingActivation { stored, .. }) => Boots::Old(Some(*stored)),
+        _ => card.boots(),
+    };
+    BurnError::before(Step::CheckImage, Some(Step::OpenFlash), boots, fault)
 }
 
 /// What makes the new image run: a chip in recovery looks at its flash when it gets power.

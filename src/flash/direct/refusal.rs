@@ -32,6 +32,9 @@ pub enum Refusal {
         /// What is stored.
         stored: FwVersion,
     },
+    /// The image in a backup is not what it was.
+    #[error("the image in the backup is not valid: {0}")]
+    DamagedBackup(#[source] ImageError),
     /// There is only one slot, so nothing would be bootable in the meantime.
     #[error(
         "{what} is not failsafe: it has no second slot, so a broken burn would leave nothing to boot"
@@ -184,6 +187,7 @@ impl Refusal {
             Self::Multicast { .. } => "bad_mac",
             Self::OtherCard { .. } => "other_card",
             Self::NoBackup { .. } | Self::NothingSaved => "no_backup",
+            Self::DamagedBackup(_) => "backup_damaged",
             Self::DeviceDataLost { .. } => "device_data_lost",
             Self::WouldNotBoot(_) => "would_not_boot",
             Self::Protected(_) => "write_protected",
@@ -249,7 +253,7 @@ impl Refusal {
                 "take a file that `cxfw backup` wrote of this card; an image is burned with \
                  `cxfw update -d DEV --image FILE`"
             }
-            Self::NothingSaved => {
+            Self::NothingSaved | Self::DamagedBackup(_) => {
                 "take an older backup of this card, or burn an image of this board with \
                  `cxfw update -d DEV --image FILE`"
             }

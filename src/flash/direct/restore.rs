@@ -51,6 +51,9 @@ pub fn prepare_restore(
 ) -> Result<RestorePlan, Fault> {
     fitness::card(card)?;
     let saved = Found::read(&backup, card, None)?;
+    if saved.kept.is_none() {
+        of_this_chip(card, backup)?;
+    }
     if backup.len() as u64 != flash.size() {
         return Err(no_backup(format!(
             "it has {:#x} bytes, the flash {:#x}",
@@ -69,8 +72,7 @@ pub fn prepare_restore(
             backup: there.to_string(),
         }));
     }
-    let mut whole = image::whole_at(&backup, kept.start())
-        .map_err(|error| Refusal::from(component::Refusal::Invalid(error)))?;
+    let mut whole = image::whole_at(&backup, kept.start()).map_err(Refusal::DamagedBackup)?;
     fitness::image(&whole, card)?;
     fs4::include_digests(&mut whole, card, &backup)?;
     let lost = Lost::Saved(backup, saved.owner().unwrap_or(kept));
@@ -84,6 +86,18 @@ pub fn prepare_restore(
         card: here,
         plan,
     })
+}
+
+/// Refuses a file whose firmware is for another chip.
+fn of_this_chip(card: &CardFacts, backup: &[u8]) -> Result<(), Refusal> {
+    match image::query(&backup) {
+        Ok(info) if !info.supports(card.hw_id) => Err(component::Refusal::Chip {
+            card: card.hw_id,
+            image: info.hw_ids,
+        }
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 fn no_backup(reason: String) -> Fault {

@@ -31,11 +31,17 @@ impl<'a> From<&'a Owner> for OwnerFields<'a> {
     }
 }
 
-/// `cxfw.backup/1`: the file that was written. `restore` is the command that puts it back.
+/// `cxfw.backup/1`: the file that was written. `restore` is the command that puts it back; null when there is
+/// nothing sound in it.
 ///
 /// # Errors
 /// What the writer says.
-pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) -> io::Result<()> {
+pub fn saved(
+    out: &mut dyn Write,
+    device: &str,
+    backup: &Backup,
+    restore: Option<&str>,
+) -> io::Result<()> {
     #[derive(Serialize)]
     struct Body<'a> {
         cards: [Saved<'a>; 1],
@@ -50,7 +56,7 @@ pub fn saved(out: &mut dyn Write, device: &str, backup: &Backup, restore: &str) 
         #[serde(flatten)]
         owner: OwnerFields<'a>,
         sound: bool,
-        restore: &'a str,
+        restore: Option<&'a str>,
     }
     let saved = Saved {
         device,
