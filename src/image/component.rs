@@ -111,7 +111,8 @@ fn blank(bytes: &mut [u8], at: u64, size: u64) {
     let (Ok(at), Ok(size)) = (usize::try_from(at), usize::try_from(size)) else {
         return;
     };
-    if let Some(range) = bytes.get_mut(at..at + size) {
+    let rest = bytes.get_mut(at..);
+    if let Some(range) = rest.and_then(|rest| rest.get_mut(..size)) {
         range.fill(0xff);
     }
 }

@@ -29,6 +29,11 @@ enum Left {
     Nothing,
 }
 
+fn assert_noted(planned: &Plan, note: &str) {
+    let notes = &planned.notes;
+    assert!(notes.iter().any(|said| said == note), "{notes:?}");
+}
+
 /// A flash whose one image, `minor`, lies in the second slot and names no device data.
 fn lost(board: Board, minor: u16, left: Left) -> Vec<u8> {
     let mut bytes = board.factory(minor, Slot::Second);
@@ -149,11 +154,7 @@ fn what_an_older_image_names_is_named_again() {
     let planned = plan(CX4LX, &flash, &CX4LX.image(30), &Choices::default()).unwrap();
     let note =
         "the image that boots names no device data; what the older image at 0x0 names is taken";
-    assert!(
-        planned.notes.iter().any(|said| said == note),
-        "{:?}",
-        planned.notes
-    );
+    assert_noted(&planned, note);
     assert!(carry_out(CX4LX, &flash, &planned));
     // VPD, texts and all
     let after = lowest_good(&flash, CX4LX.model().format).unwrap();
@@ -178,11 +179,7 @@ fn what_still_lies_on_the_flash_is_found_without_a_table() {
         };
         let planned = plan(board, &flash, &board.image(30), &choices).unwrap();
         let note = "no table names the card's device data any more; it was found where it lies, and is kept";
-        assert!(
-            planned.notes.iter().any(|said| said == note),
-            "{:?}",
-            planned.notes
-        );
+        assert_noted(&planned, note);
         assert!(carry_out(board, &flash, &planned));
         let after = lowest_good(&flash, board.model().format).unwrap();
         assert_eq!(identity(&after), identity(&before(board)));
@@ -238,11 +235,7 @@ fn other_addresses_of_the_label_win_over_what_no_checksum_vouches_for() {
         };
         let planned = plan(board, &flash, &board.image(30), &other).unwrap();
         let note = "the card has GUID e41d2d0300bb0010 and MAC e41d2dbb0010, as given";
-        assert!(
-            planned.notes.iter().any(|said| said == note),
-            "{:?}",
-            planned.notes
-        );
+        assert_noted(&planned, note);
         assert!(carry_out(board, &flash, &planned));
         let after = lowest_good(&flash, board.model().format).unwrap();
         assert_ne!(after.uids, before(board).uids);

@@ -25,6 +25,25 @@ pub struct Case {
     pub helps: Help,
 }
 
+/// A row of a table: the card, its fault, the word for programs with what happened, where a burn
+/// stopped, and what helps.
+pub const fn row(
+    on: Way,
+    fault: &'static str,
+    (word, says): (&'static str, &'static str),
+    at: &'static str,
+    helps: Help,
+) -> Case {
+    Case {
+        on,
+        fault,
+        word,
+        says,
+        at,
+        helps,
+    }
+}
+
 /// What mends a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Help {

@@ -1,27 +1,10 @@
 //! Burns through the firmware of cards that break.
 
-use crate::bench::{Bench, Command, ConnectX5, Lx, Way};
-use crate::case::{Case, Help, play, without_times};
+use crate::bench::{Bench, Command, ConnectX5, Lx};
+use crate::case::{Help, play, row, without_times};
 
 const GONE: (&str, &str) = ("gone", "reads all ones; the function is gone from the bus");
 const WRITING: &str = "writing the image";
-
-const fn row(
-    on: Way,
-    fault: &'static str,
-    (word, says): (&'static str, &'static str),
-    at: &'static str,
-    helps: Help,
-) -> Case {
-    Case {
-        on,
-        fault,
-        word,
-        says,
-        at,
-        helps,
-    }
-}
 
 #[test]
 fn the_old_firmware_boots_after_every_fault_of_a_burn_through_the_firmware() {

@@ -1,24 +1,7 @@
 //! Restores and backups on cards that break. What makes them wait is in `waiting`.
 
-use crate::bench::{Command, ConnectX3, ConnectX5, Lx, Recovery, Way};
-use crate::case::{Case, Help, play};
-
-const fn row(
-    on: Way,
-    fault: &'static str,
-    (word, says): (&'static str, &'static str),
-    at: &'static str,
-    helps: Help,
-) -> Case {
-    Case {
-        on,
-        fault,
-        word,
-        says,
-        at,
-        helps,
-    }
-}
+use crate::bench::{Command, ConnectX3, ConnectX5, Lx, Recovery};
+use crate::case::{Help, play, row};
 
 const GONE: (&str, &str) = ("gone", "reads all ones; the function is gone from the bus");
 const UNSTEADY: (&str, &str) = (
